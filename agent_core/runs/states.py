@@ -1,0 +1,80 @@
+"""The states of a run and of a call, and the moves between them. Nobody restates them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+
+class RunState(TextChoices):
+    """Where a run stands."""
+
+    PENDING = "pending", _("in line")
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("working")
+    WAITING = "waiting", _("waiting for approval")
+    DECIDED = "decided", _("decided, going on soon")
+    DONE = "done", _("done")
+    CANCELLED = "cancelled", _("cancelled")
+    FAILED = "failed", _("failed")
+    PARKED = "parked", _("set aside")
+
+
+RUN_MOVES: Final[Mapping[str, frozenset[str]]] = {
+    RunState.PENDING: frozenset({RunState.QUEUED, RunState.CANCELLED}),
+    # A queued run may also be handed back to the queue or fail before its first step.
+    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELLED, RunState.FAILED}),
+    RunState.RUNNING: frozenset(
+        {
+            RunState.RUNNING,
+            RunState.QUEUED,
+            RunState.WAITING,
+            RunState.DONE,
+            RunState.CANCELLED,
+            RunState.FAILED,
+            RunState.PARKED,
+        }
+    ),
+    RunState.WAITING: frozenset({RunState.DECIDED}),
+    RunState.DECIDED: frozenset({RunState.RUNNING}),
+    RunState.DONE: frozenset(),
+    RunState.CANCELLED: frozenset(),
+    RunState.FAILED: frozenset(),
+    RunState.PARKED: frozenset(),
+}
+
+RUN_FINAL: Final = frozenset(state for state, moves in RUN_MOVES.items() if not moves)
+
+RUN_WORKING: Final = frozenset({RunState.QUEUED, RunState.RUNNING})
+"""A conversation has at most one run in these states; a database constraint holds it."""
+
+RUN_CLAIMABLE: Final = frozenset({RunState.QUEUED, RunState.DECIDED})
+
+
+class CallState(TextChoices):
+    """Where one tool call stands."""
+
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+    WAITING = "waiting", _("waiting for approval")
+    DONE = "done", _("done")
+    REFUSED = "refused", _("refused by rule")
+    FAILED = "failed", _("failed")
+    UNKNOWN = "unknown", _("outcome unknown, checking")
+    CANCELLED = "cancelled", _("cancelled")
+
+
+class Role(TextChoices):
+    """Who speaks in the transcript."""
+
+    STAFF = "staff", _("staff")
+    ASSISTANT = "assistant", _("assistant")
+    NOTICE = "notice", _("notice")
+
+
+def run_moves_to(state: str) -> frozenset[str]:
+    """Return the states from which a run may move to `state`."""
+    return frozenset(source for source, targets in RUN_MOVES.items() if state in targets)
