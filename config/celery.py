@@ -1,0 +1,34 @@
+"""The Celery application; every worker, beat and sender goes through it."""
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import heartbeat_sent, setup_logging, worker_shutdown
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.demo")
+
+app = Celery("countersign")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def keep_django_logging(**_: Any) -> None:
+    """Leave logging as Django configured it: a receiver here stops Celery from adding its own."""
+
+
+@heartbeat_sent.connect
+def note_alive(sender: Any, **_: Any) -> None:
+    """Write down that this worker lives, for the readiness page."""
+    from config import heartbeat
+
+    heartbeat.beat(str(sender.eventer.hostname))
+
+
+@worker_shutdown.connect
+def note_gone(sender: Any, **_: Any) -> None:
+    """Forget a worker that ends in order, so that readiness says so at once."""
+    from config import heartbeat
+
+    heartbeat.forget(str(sender.hostname))

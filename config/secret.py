@@ -1,0 +1,23 @@
+"""The demo's secret key: made once, kept in the home, so that sessions outlive a restart."""
+
+import os
+import secrets
+
+from config.home import home
+
+
+def secret_key() -> str:
+    """Return the kept key, or make and keep one; without a writable folder it lives shortly."""
+    path = home() / "secret-key"
+    fresh = secrets.token_urlsafe(50)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Exclusive creation: of two first starts one makes the key and the other reads it.
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        return path.read_text("utf-8").strip() or fresh
+    except OSError:
+        return fresh
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(fresh)
+    return fresh

@@ -1,0 +1,31 @@
+"""The assistant: model, limits, stop mode, and the dotted paths by which tools reach the graph."""
+
+from config import env
+
+CHAT_MODEL = env.text("CHAT_MODEL", "offline:planner")
+GROQ_API_KEY = env.text("GROQ_API_KEY", "")
+MODEL_TIMEOUT_SECONDS = env.number("MODEL_TIMEOUT_SECONDS", 60, minimum=1, maximum=600)
+
+STOP_MODE = env.choice("STOP_MODE", "hard", ("hard", "polish", "never"))
+RUN_LEASE_SECONDS = env.number("RUN_LEASE_SECONDS", 10, minimum=2, maximum=600)
+RUN_LIMITS = env.amounts(
+    "RUN_LIMITS",
+    {"model_calls": 12, "tool_calls": 24, "tokens": 60_000, "seconds": 300, "tries": 3},
+    closed=True,
+)
+
+# Each entry is a list of tools; a new file of tools is registered here and nowhere else.
+TOOLSETS = [
+    "payments.tools.TOOLS",
+    "tickets.tools.TOOLS",
+    "knowledge.tools.TOOLS",
+    "exports.tools.TOOLS",
+]
+RUN_SCOPE = "payments.selectors.scope_of"
+
+REVIEW_SUBJECTS = {
+    "refund": "payments.reviewing.RefundSubject",
+    "charge": "payments.reviewing.ChargeSubject",
+}
+REVIEW_DECIDED = "agent_core.runs.services.review_decided"
+REVIEW_HOURS = env.number("REVIEW_HOURS", 8, minimum=1, maximum=24 * 30)

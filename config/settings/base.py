@@ -1,0 +1,78 @@
+"""What every setting shares: applications, templates, languages; composes the concerns."""
+
+from config.home import BASE_DIR, home
+from config.settings.agent import *  # noqa: F403
+from config.settings.database import *  # noqa: F403
+from config.settings.exports import *  # noqa: F403
+from config.settings.logging import *  # noqa: F403
+from config.settings.payments import *  # noqa: F403
+from config.settings.tasks import *  # noqa: F403
+from config.settings.web import *  # noqa: F403
+
+# Demo accounts and approving from the command line exist only where this is True.
+DEMO = False
+DEBUG = False
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "csp",
+    "config.apps.PlatformConfig",
+    "agent_core.runs",
+    "reviews",
+    "payments",
+    "tickets",
+    "knowledge",
+    "exports",
+    "desk",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = True
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+
+STORAGES = {
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        # Files are handed out by a view that checks the person, never by their address.
+        "OPTIONS": {
+            "location": home() / "files",
+            "file_permissions_mode": 0o600,
+            "directory_permissions_mode": 0o700,
+        },
+    },
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}

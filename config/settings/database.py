@@ -1,0 +1,27 @@
+"""Postgres and Redis: the named ones, else the embedded ones of the running product."""
+
+import dj_database_url
+
+from config import env, runtime
+from config.home import home, postgres_url, redis_url
+
+_running = runtime.read() or runtime.Runtime()
+
+DATABASE_URL = (
+    env.url("DATABASE_URL", ("postgresql", "postgres"), "")
+    or _running.database_url
+    or postgres_url(home())
+)
+REDIS_URL = (
+    env.url("REDIS_URL", ("redis", "rediss", "unix"), "")
+    or _running.redis_url
+    or redis_url(home())
+)
+
+DATABASES = {
+    # One connection a piece of work: none is held across a model or processor call.
+    "default": dj_database_url.parse(DATABASE_URL, conn_max_age=0, conn_health_checks=True),
+}
+DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -1,0 +1,20 @@
+"""Logs: one line an event on standard error; whoever starts the process keeps the file."""
+
+from config import env
+
+LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"fields": {"()": "config.logs.FieldsFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "fields"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {
+        # Its own handlers would mail administrators and print every line twice.
+        "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        # At INFO this one names addresses with every request to the model or the processor.
+        "httpx": {"level": "WARNING"},
+        "celery.beat": {"level": "WARNING"},
+    },
+}

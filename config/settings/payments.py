@@ -1,0 +1,17 @@
+"""Money: the gateway in use, its address, and the limits in minor units by currency."""
+
+from config import env, runtime
+
+PAYMENT_GATEWAYS = {"sandbox": "payments.gateways.sandbox.SandboxGateway"}
+PAYMENT_GATEWAY = env.choice("PAYMENT_GATEWAY", "sandbox", tuple(PAYMENT_GATEWAYS))
+PAYMENT_TIMEOUT_SECONDS = env.number("PAYMENT_TIMEOUT_SECONDS", 2, minimum=1, maximum=120)
+
+_running = runtime.read() or runtime.Runtime()
+SANDBOX_URL = env.url("SANDBOX_URL", ("http", "https"), "") or _running.sandbox_url
+
+REFUND_DAILY_LIMIT = env.amounts(
+    "REFUND_DAILY_LIMIT", {"EUR": 50_000, "USD": 50_000, "JPY": 8_000_000}
+)
+CHARGE_REVIEW_ABOVE = env.amounts(
+    "CHARGE_REVIEW_ABOVE", {"EUR": 200_000, "USD": 200_000, "JPY": 30_000_000}
+)

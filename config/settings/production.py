@@ -1,0 +1,53 @@
+"""A deployment on separate containers: everything named by the environment, nothing assumed."""
+
+from config import env
+from config.settings.base import *  # noqa: F403
+
+DEMO = False
+if env.flag("DEMO"):
+    raise env.SettingRefused(
+        "DEMO is refused by the production settings; use config.settings.demo for a demonstration."
+    )
+
+SECRET_KEY = env.text("SECRET_KEY")
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS")
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", ())
+
+if CHAT_MODEL.startswith("offline:") and not env.flag("ALLOW_OFFLINE_MODEL"):  # noqa: F405
+    raise env.SettingRefused(
+        "CHAT_MODEL is the offline model, which only plans the documented requests; "
+        "name a real model, or set ALLOW_OFFLINE_MODEL=1."
+    )
+
+# Required here: the addresses of a demo that happens to run on the machine must not be taken.
+for _name in ("DATABASE_URL", "REDIS_URL"):
+    env.text(_name)
+if PAYMENT_GATEWAY == "sandbox":  # noqa: F405
+    env.text("SANDBOX_URL")
+
+SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", True)
+# Health checks come over plain HTTP from inside.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+SECURE_HSTS_PRELOAD = True
+SESSION_COOKIE_SECURE = True
+CSRF_COOKIE_SECURE = True
+if env.flag("BEHIND_PROXY"):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+STORAGES["staticfiles"] = {  # noqa: F405
+    "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+}
+STORAGE_BUCKET = env.text("STORAGE_BUCKET", "")
+STORAGE_ENDPOINT_URL = env.url("STORAGE_ENDPOINT_URL", ("https", "http"), "")
+if STORAGE_BUCKET:
+    STORAGES["default"] = {  # noqa: F405
+        "BACKEND": "storages.backends.s3.S3Storage",
+        "OPTIONS": {
+            "bucket_name": STORAGE_BUCKET,
+            "endpoint_url": STORAGE_ENDPOINT_URL or None,
+            "default_acl": "private",
+            "file_overwrite": False,
+        },
+    }

@@ -1,0 +1,61 @@
+"""Celery: queues, routes and the beat table. Task names are persisted data; see `docs/map.md`."""
+
+from kombu import Queue
+
+from config import env
+from config.settings.database import REDIS_URL
+
+
+def _broker_url(address: str) -> str:
+    """Return the address as Celery writes it; for a Unix socket it has a scheme of its own."""
+    path, _, query = address.removeprefix("unix://").partition("?")
+    if not address.startswith("unix://"):
+        return address
+    return f"redis+socket://{path}?virtual_host={query.removeprefix('db=') or '0'}"
+
+
+CELERY_BROKER_URL = _broker_url(REDIS_URL)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+# What a dead worker had taken and not begun is offered again after this time.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": env.number("BROKER_VISIBILITY_TIMEOUT_SECONDS", 3600, minimum=60),
+    "socket_timeout": 15,
+    "socket_connect_timeout": 5,
+    "socket_keepalive": True,
+}
+CELERY_TASK_SERIALIZER = "json"
+CELERY_RESULT_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+# The lease on the row, not the broker's acknowledgement, says who works and who must take over.
+CELERY_TASK_ACKS_LATE = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
+
+CELERY_TASK_DEFAULT_QUEUE = "maintenance"
+CELERY_TASK_CREATE_MISSING_QUEUES = False
+CELERY_TASK_QUEUES = [
+    Queue(name, routing_key=name) for name in ("turns", "quarantine", "exports", "maintenance")
+]
+CELERY_TASK_DEFAULT_ROUTING_KEY = "maintenance"
+# By explicit name; every task that is not listed goes to `maintenance`.
+CELERY_TASK_ROUTES = {
+    "runs.run_work": {"queue": "turns"},
+    "runs.run_quarantine": {"queue": "quarantine"},
+    "exports.export_write": {"queue": "exports"},
+}
+
+
+def _every(task: str, seconds: float) -> dict[str, object]:
+    # A tick that nobody took before the next one is worthless.
+    return {"task": task, "schedule": seconds, "options": {"expires": max(seconds * 2, 10)}}
+
+
+CELERY_BEAT_SCHEDULE = {
+    "runs-sweep": _every("runs.run_sweep", 2.0),
+    "intents-settle": _every("payments.intents_settle", 5.0),
+    "reviews-expire": _every("reviews.reviews_expire", 60.0),
+    "exports-sweep": _every("exports.exports_sweep", 10.0),
+}

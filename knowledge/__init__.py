@@ -1,0 +1,1 @@
+"""Help articles and their search."""

@@ -1,0 +1,1 @@
+"""Customers, invoices, payments, refunds and the ledger."""

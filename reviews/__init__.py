@@ -1,0 +1,1 @@
+"""What is asked, of whom, and how it was decided."""
