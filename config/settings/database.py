@@ -13,9 +13,7 @@ DATABASE_URL = (
     or postgres_url(home())
 )
 REDIS_URL = (
-    env.url("REDIS_URL", ("redis", "rediss", "unix"), "")
-    or _running.redis_url
-    or redis_url(home())
+    env.url("REDIS_URL", ("redis", "rediss", "unix"), "") or _running.redis_url or redis_url(home())
 )
 
 DATABASES = {

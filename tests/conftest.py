@@ -1,0 +1,72 @@
+"""What every test has: database, Redis, no network, and the same randomness in CI."""
+
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+class NetworkUsed(Exception):
+    """A test tried to reach another machine."""
+
+
+def _allowed_hosts() -> frozenset[str]:
+    named = {urlsplit(os.environ[name]).hostname for name in ("DATABASE_URL", "REDIS_URL")}
+    return frozenset({"localhost", "127.0.0.1", "::1", ""} | {host for host in named if host})
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_network() -> Iterator[None]:
+    """Let sockets reach this machine (and the named servers) only."""
+    allowed, patch = _allowed_hosts(), pytest.MonkeyPatch()
+
+    def guarded(original: Any) -> Any:
+        def connect(self: socket.socket, address: Any) -> Any:
+            if self.family != socket.AF_UNIX and address[0] not in allowed:
+                raise NetworkUsed(f"a test tried to reach {address[0]}")
+            return original(self, address)
+
+        return connect
+
+    for name in ("connect", "connect_ex"):
+        patch.setattr(socket.socket, name, guarded(getattr(socket.socket, name)))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """Add the checkpoint tables, which no migration makes, to the test database."""
+    try:
+        from agent_core.checkpoints import setup
+    except ImportError:  # GUARD: remove when agent_core.checkpoints has landed
+        return
+    with django_db_blocker.unblock():
+        setup(_test_database_url())
+
+
+def _test_database_url() -> str:
+    from django.db import connection
+
+    name = connection.settings_dict["NAME"]
+    return urlunsplit(urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}"))
+
+
+@pytest.fixture(scope="session")
+def database_url(django_db_setup: None) -> str:
+    """Return the address of the test database, for another process or a second connection."""
+    return _test_database_url()
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> str:
+    """Return the address of the session's Redis."""
+    return os.environ["REDIS_URL"]
