@@ -135,6 +135,9 @@ class Call(models.Model):
     content = models.TextField(blank=True)
     outcome = models.JSONField(null=True, blank=True)
     review_id = models.UUIDField(null=True, blank=True)
+    # The business identity of an effect: what a retry must not do again.
+    identity = models.CharField(max_length=64, blank=True)
+    effect = models.BooleanField(default=False)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
