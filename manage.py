@@ -19,7 +19,7 @@ def main() -> int:
     try:
         execute_from_command_line(sys.argv)
     except django.db.OperationalError as error:
-        # Only a failed connection has no SQLSTATE; any other failure is a defect and keeps its trace.
+        # Only a failed connection has no SQLSTATE; anything else is a defect and keeps its trace.
         if getattr(error.__cause__, "sqlstate", None) is not None:
             raise
         print("The database does not answer. " + START.format(name="DATABASE_URL"), file=sys.stderr)

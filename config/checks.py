@@ -59,7 +59,7 @@ def model(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessag
 @register(TAG)
 def times(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """W001: one model call may take longer than a whole run."""
-    if settings.MODEL_TIMEOUT_SECONDS > settings.RUN_LIMITS["seconds"]:
+    if settings.RUN_LIMITS["seconds"] < settings.MODEL_TIMEOUT_SECONDS:
         return [
             Warning(
                 "MODEL_TIMEOUT_SECONDS is longer than the seconds that RUN_LIMITS gives a run.",

@@ -107,6 +107,11 @@ class Child:
             time.sleep(POLL_SECONDS)
         return code
 
+    def clear(self) -> None:
+        """Kill what a process that died left in its group, before it is started again."""
+        if self._process is not None:
+            kill_group(self._process.pid)
+
     def stop(self, hasty: Callable[[], bool] = lambda: False) -> None:
         """End the process and all it left in its group, politely first unless `hasty`."""
         process = self._process

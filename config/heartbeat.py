@@ -45,6 +45,6 @@ def alive() -> set[str]:
     limit = time.time() - FRESH_SECONDS
     return {
         bytes(node).decode().partition("@")[0]
-        for node, seen in rows.items()  # type: ignore[union-attr]
+        for node, seen in rows.items()
         if float(seen) >= limit
     }

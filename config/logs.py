@@ -2,7 +2,6 @@
 
 import logging
 import time
-from typing import ClassVar
 
 _KNOWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "data"}
 # Django and Celery add objects of their own, which are no fields of ours.
@@ -12,10 +11,9 @@ _FOREIGN = frozenset({"request", "status_code", "server_time", "sender", "contex
 class FieldsFormatter(logging.Formatter):
     """Write `extra={...}` as `key=value` after the event name, in UTC."""
 
-    converter: ClassVar = time.gmtime  # type: ignore[misc]
-
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+        self.converter = time.gmtime
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         """Return the line without a trace, which the base class appends."""

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import shutil
 import signal
 import subprocess
 from importlib.util import find_spec
@@ -34,16 +35,21 @@ def _programs() -> Path:
 
 
 def _init(programs: Path, data: Path, user: int | None) -> None:
-    command = [programs / "initdb", "--pgdata", data, "--username", "postgres"]
+    command = [str(programs / "initdb"), "--pgdata", str(data), "--username", "postgres"]
     # Whoever reaches the socket is let in; the folder of the socket lets in only its owner.
     options = ["--auth=trust", "--encoding=UTF8", "--locale-provider=builtin", "--locale=C.UTF-8"]
     done = subprocess.run(
-        [*command, *options, "--no-sync"],
+        [
+            *command,
+            *options,
+        ],
         check=False,
         capture_output=True,
         text=True,
         env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
         cwd="/",
+        # Ctrl-C in the terminal must not end it halfway: the launcher stops after it.
+        start_new_session=True,
         user=user,
         group=_group(user),
         extra_groups=None if user is None else [],
@@ -51,6 +57,16 @@ def _init(programs: Path, data: Path, user: int | None) -> None:
     if done.returncode:
         last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
         raise PostgresBroken(f"the database folder {data} cannot be made: {' '.join(last)}")
+
+
+def _make(programs: Path, data: Path, user: int | None) -> None:
+    # Made beside and moved in one step: a start that is killed meanwhile leaves no half database.
+    fresh = data.with_name(data.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    private_dir(fresh, user)
+    _init(programs, fresh, user)
+    data.rmdir()
+    fresh.rename(data)
 
 
 def _group(user: int | None) -> int | None:
@@ -72,7 +88,7 @@ def prepare(folder: Path, *, durable: bool = True) -> Spec:
             for opened in open_way(place):
                 print(f"Opened {opened} for the database account to pass through.", flush=True)
     if not (data / "PG_VERSION").exists():
-        _init(programs, data, user)
+        _make(programs, data, user)
     options = {"listen_addresses": "", "unix_socket_directories": str(sockets)}
     options |= {"unix_socket_permissions": "0700", "max_connections": "200"}
     if not durable:

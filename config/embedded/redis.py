@@ -25,9 +25,7 @@ def _program() -> str:
         program = Path(place) / "bin" / "redis-server"
         if program.exists():
             return str(program)
-    raise RedisBroken(
-        "there is no Redis for this machine: install redis-server or valkey-server, or set REDIS_URL"
-    )
+    raise RedisBroken("there is no Redis for this machine; install redis-server or set REDIS_URL")
 
 
 def prepare(folder: Path) -> Spec:

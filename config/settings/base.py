@@ -1,13 +1,13 @@
 """What every setting shares: applications, templates, languages; composes the concerns."""
 
 from config.home import BASE_DIR, home
-from config.settings.agent import *  # noqa: F403
-from config.settings.database import *  # noqa: F403
-from config.settings.exports import *  # noqa: F403
-from config.settings.logging import *  # noqa: F403
-from config.settings.payments import *  # noqa: F403
-from config.settings.tasks import *  # noqa: F403
-from config.settings.web import *  # noqa: F403
+from config.settings.agent import *
+from config.settings.database import *
+from config.settings.exports import *
+from config.settings.logging import *
+from config.settings.payments import *
+from config.settings.tasks import *
+from config.settings.web import *
 
 # Demo accounts and approving from the command line exist only where this is True.
 DEMO = False

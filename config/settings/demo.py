@@ -2,7 +2,7 @@
 
 from config import env
 from config.secret import secret_key
-from config.settings.base import *  # noqa: F403
+from config.settings.base import *
 
 DEMO = True
 
@@ -10,7 +10,7 @@ SECRET_KEY = env.text("SECRET_KEY", "") or secret_key()
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
 
 # Sample accounts have the password "demo"; the rules would refuse it.
-AUTH_PASSWORD_VALIDATORS: list[dict[str, str]] = []
+AUTH_PASSWORD_VALIDATORS = []
 
 # Static files are served from where they lie: no collecting step before the first start.
 WHITENOISE_USE_FINDERS = True

@@ -1,7 +1,7 @@
 """A deployment on separate containers: everything named by the environment, nothing assumed."""
 
 from config import env
-from config.settings.base import *  # noqa: F403
+from config.settings.base import *
 
 DEMO = False
 if env.flag("DEMO"):
@@ -13,7 +13,7 @@ SECRET_KEY = env.text("SECRET_KEY")
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", ())
 
-if CHAT_MODEL.startswith("offline:") and not env.flag("ALLOW_OFFLINE_MODEL"):  # noqa: F405
+if CHAT_MODEL.startswith("offline:") and not env.flag("ALLOW_OFFLINE_MODEL"):
     raise env.SettingRefused(
         "CHAT_MODEL is the offline model, which only plans the documented requests; "
         "name a real model, or set ALLOW_OFFLINE_MODEL=1."
@@ -22,7 +22,7 @@ if CHAT_MODEL.startswith("offline:") and not env.flag("ALLOW_OFFLINE_MODEL"):  #
 # Required here: the addresses of a demo that happens to run on the machine must not be taken.
 for _name in ("DATABASE_URL", "REDIS_URL"):
     env.text(_name)
-if PAYMENT_GATEWAY == "sandbox":  # noqa: F405
+if PAYMENT_GATEWAY == "sandbox":
     env.text("SANDBOX_URL")
 
 SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", True)
@@ -36,13 +36,11 @@ CSRF_COOKIE_SECURE = True
 if env.flag("BEHIND_PROXY"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
-STORAGES["staticfiles"] = {  # noqa: F405
-    "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-}
+STORAGES["staticfiles"] = {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"}
 STORAGE_BUCKET = env.text("STORAGE_BUCKET", "")
 STORAGE_ENDPOINT_URL = env.url("STORAGE_ENDPOINT_URL", ("https", "http"), "")
 if STORAGE_BUCKET:
-    STORAGES["default"] = {  # noqa: F405
+    STORAGES["default"] = {
         "BACKEND": "storages.backends.s3.S3Storage",
         "OPTIONS": {
             "bucket_name": STORAGE_BUCKET,

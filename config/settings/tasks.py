@@ -3,18 +3,10 @@
 from kombu import Queue
 
 from config import env
+from config.broker import broker_url
 from config.settings.database import REDIS_URL
 
-
-def _broker_url(address: str) -> str:
-    """Return the address as Celery writes it; for a Unix socket it has a scheme of its own."""
-    path, _, query = address.removeprefix("unix://").partition("?")
-    if not address.startswith("unix://"):
-        return address
-    return f"redis+socket://{path}?virtual_host={query.removeprefix('db=') or '0'}"
-
-
-CELERY_BROKER_URL = _broker_url(REDIS_URL)
+CELERY_BROKER_URL = broker_url(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # What a dead worker had taken and not begun is offered again after this time.
