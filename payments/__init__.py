@@ -1,1 +1,1 @@
-"""Customers, invoices, payments, refunds and the ledger."""
+"""Customers, invoices, payments and refunds, and the ledger through which all money moves."""

@@ -1,10 +1,11 @@
-"""Customers, invoices, payments, refunds and the ledger."""
+"""The Django application of the payments."""
 
 from django.apps import AppConfig
 
 
 class PaymentsConfig(AppConfig):
-    """Customers, invoices, payments, refunds and the ledger."""
+    """Register the app under its short name; its words are in DESIGN.md, section 1."""
 
     name = "payments"
-    label = "payments"
+    verbose_name = "Payments"
+    default_auto_field = "django.db.models.BigAutoField"
