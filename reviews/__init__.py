@@ -1,1 +1,1 @@
-"""What is asked, of whom, and how it was decided."""
+"""Reviews: what a person is asked, of whom, decided how. Knows no payment, ticket or run."""

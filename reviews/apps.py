@@ -1,10 +1,10 @@
-"""What is asked, of whom, and how it was decided."""
+"""The Django application of reviews."""
 
 from django.apps import AppConfig
 
 
 class ReviewsConfig(AppConfig):
-    """What is asked, of whom, and how it was decided."""
+    """Reviews: one pending human decision about one call."""
 
     name = "reviews"
-    label = "reviews"
+    verbose_name = "Reviews"

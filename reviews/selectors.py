@@ -1,0 +1,185 @@
+"""Reads of reviews: who stands how to them, what waits, and what a subject has waiting."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import Case, IntegerField, Q, QuerySet, Sum, Value, When
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from reviews.errors import NotFound
+from reviews.models import Review
+from reviews.policies import Standing, decision_refused
+from reviews.states import Decision, State
+
+log = logging.getLogger("reviews")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One person with the rights and teams they have now."""
+
+    user: User
+    team_ids: frozenset[UUID]
+    may_view: bool
+    may_decide: bool
+
+    def covers(self, review: Review) -> bool:
+        """Tell whether the review belongs to this person's teams, or to none."""
+        return self.user.is_superuser or review.team_id is None or review.team_id in self.team_ids
+
+    def standing(self, review: Review) -> Standing:
+        """Return how this person stands to the review."""
+        return Standing(
+            active=self.user.is_active,
+            requester=review.requested_by_id == self.user.pk,
+            raised=has_raised(review, self.user.pk),
+            in_scope=self.covers(review),
+            may_view=self.may_view,
+            may_decide=self.may_decide,
+            requester_decides=review.requester_decides,
+        )
+
+
+def reader_of(user: User) -> Reader:
+    """Read the person anew: a session may be older than the loss of a right."""
+    fresh = User.objects.filter(pk=user.pk).first() or User(pk=user.pk, is_active=False)
+    scope = import_string(settings.RUN_SCOPE)(fresh) if fresh.is_active else ()
+    return Reader(
+        user=fresh,
+        team_ids=frozenset(cast("Iterable[UUID]", scope)),
+        may_view=fresh.has_perm("reviews.view_review"),
+        may_decide=fresh.has_perm("reviews.decide_review"),
+    )
+
+
+def has_raised(review: Review, user_id: int) -> bool:
+    """Tell whether this person raised the amount, in this version or an earlier one."""
+    if review.editor_id == user_id:
+        return True
+    tries = review.decisions.filter(actor_id=user_id, decision=Decision.RAISE, accepted=True)
+    return review.version > 1 and tries.exists()
+
+
+def reviews_for(user: User) -> QuerySet[Review]:
+    """List what this person may decide or has asked: pending first by time left, then the newest."""
+    reader = reader_of(user)
+    return _ordered(_mine(reader, reader.may_decide))
+
+
+def reviews_visible(user: User) -> QuerySet[Review]:
+    """List what this person may look at, which people with the view right may without deciding."""
+    reader = reader_of(user)
+    return _ordered(_mine(reader, reader.may_view or reader.may_decide))
+
+
+def _mine(reader: Reader, with_teams: bool) -> QuerySet[Review]:
+    reviews = Review.objects.select_related("requested_by", "decided_by", "editor")
+    if not reader.user.is_active:
+        return reviews.none()
+    own = Q(requested_by_id=reader.user.pk)
+    if with_teams and reader.user.is_superuser:
+        return reviews
+    if with_teams:
+        own |= Q(team_id__in=reader.team_ids) | Q(team_id__isnull=True)
+    return reviews.filter(own)
+
+
+def _ordered(reviews: QuerySet[Review]) -> QuerySet[Review]:
+    waiting = When(state=State.PENDING, then="expires_at")
+    return reviews.alias(
+        rank=Case(
+            When(state=State.PENDING, then=Value(0)), default=Value(1), output_field=IntegerField()
+        ),
+        due=Case(waiting),
+    ).order_by("rank", "due", "-decided_at", "-created_at")
+
+
+def review_for(user: User, review_id: UUID) -> Review:
+    """Open a review as somebody who may decide it or has asked for it; the opening is logged.
+
+    Raises: NotFound for everybody else, as for a missing one.
+    """
+    reader = reader_of(user)
+    review = review_find(review_id)
+    fields = {"review": str(review_id), "actor": user.pk}
+    if review is None:
+        raise NotFound
+    standing = reader.standing(review)
+    if not standing.sees or not (standing.requester or standing.may_decide):
+        log.warning("scope.denied", extra=fields)
+        raise NotFound
+    log.info("review.opened", extra=fields)
+    return review
+
+
+def review_find(review_id: UUID) -> Review | None:
+    """Return a review by its id, whoever asks; callers check the standing."""
+    found = Review.objects.select_related("requested_by", "decided_by", "editor")
+    return found.filter(pk=review_id).first()
+
+
+def reviews_of_run(run_id: UUID) -> QuerySet[Review]:
+    """List the reviews of a run in the order in which they were asked."""
+    return Review.objects.filter(run_id=run_id).order_by("created_at", "id")
+
+
+def reviews_of_conversation(conversation_id: UUID) -> QuerySet[Review]:
+    """List the reviews of a conversation in the order in which they were asked."""
+    reviews = Review.objects.select_related("requested_by", "decided_by")
+    return reviews.filter(conversation_id=conversation_id).order_by("created_at", "id")
+
+
+def choices_for(user: User, review: Review) -> tuple[tuple[Decision, ...], str]:
+    """Return the decisions this person may take now, and why they may not approve, if so."""
+    if review.state != State.PENDING or review.expires_at <= timezone.now():
+        return (), ""
+    standing = reader_of(user).standing(review)
+    changeable = bool(review.fields) and not review.requester_decides
+    offered = [
+        decision
+        for decision in Decision
+        if decision_refused(standing, decision) is None
+        and (changeable or decision not in (Decision.CHANGE, Decision.RAISE))
+    ]
+    refusal = decision_refused(standing, Decision.APPROVE)
+    return tuple(offered), str(refusal) if refusal else ""
+
+
+def waiting_for(user: User) -> int:
+    """Count the pending reviews that this person may approve now."""
+    return sum(
+        Decision.APPROVE in choices_for(user, review)[0]
+        for review in reviews_for(user).filter(state=State.PENDING)[:200]
+    )
+
+
+def open_minor(*, kind: str, subject_id: UUID, without: UUID | None = None) -> int:
+    """Sum what is pending, or approved and not yet used, on one subject, in minor units."""
+    reviews = Review.objects.filter(_open(), kind=kind, subject_id=subject_id)
+    if without is not None:
+        reviews = reviews.exclude(pk=without)
+    return reviews.aggregate(total=Sum("amount_minor"))["total"] or 0
+
+
+def requested_minor(
+    *, kind: str, requester_id: int, currency: str, since: datetime, without: UUID | None = None
+) -> int:
+    """Sum what one person asked since then and is still open, in minor units."""
+    reviews = Review.objects.filter(
+        _open(), kind=kind, requested_by_id=requester_id, currency=currency, created_at__gte=since
+    )
+    if without is not None:
+        reviews = reviews.exclude(pk=without)
+    return reviews.aggregate(total=Sum("amount_minor"))["total"] or 0
+
+
+def _open() -> Q:
+    due = Q(state=State.PENDING, expires_at__gt=timezone.now())
+    return due | Q(state=State.APPROVED, consumed_at__isnull=True)
