@@ -1,4 +1,4 @@
-"""Verdicts over looked-up facts: allow, review or block. Policies are pure and touch no database."""
+"""Verdicts over looked-up facts: allow, review or block. Policies are pure: no database."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ def allow(proposal: Proposal, facts: Mapping[str, Any]) -> Verdict | None:
     return Verdict(kind="allow", rule="read")
 
 
-def verdict_of(
-    policies: Sequence[Policy], proposal: Proposal, facts: Mapping[str, Any]
-) -> Verdict:
+def verdict_of(policies: Sequence[Policy], proposal: Proposal, facts: Mapping[str, Any]) -> Verdict:
     """Return the first verdict; a call on which no policy speaks is reviewed."""
     for policy in policies:
         verdict = policy(proposal, facts)

@@ -1,0 +1,64 @@
+"""The Postgres saver of a run, fenced: a worker that lost its run can write no checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from langgraph.checkpoint.postgres import PostgresSaver
+from psycopg import Connection, Cursor
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import ConnectionPool
+
+Pool = ConnectionPool[Connection[DictRow]]
+Fence = Callable[[Cursor[DictRow]], None]
+
+
+def pool_open(conninfo: str, *, size: int = 10) -> Pool:
+    """Open a pool of checked connections for savers; connections are made when first needed."""
+    return ConnectionPool(
+        conninfo,
+        connection_class=Connection[DictRow],
+        min_size=0,
+        max_size=size,
+        open=True,
+        check=ConnectionPool.check_connection,
+        # Prepared statements do not survive transaction poolers.
+        kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row},
+    )
+
+
+def setup(conninfo: str) -> None:
+    """Create or migrate the checkpoint tables. A deployment step, never done at start."""
+    with PostgresSaver.from_conn_string(conninfo) as saver:
+        saver.setup()
+
+
+class FencedSaver(PostgresSaver):
+    """A saver of one attempt. `fence` runs inside the transaction of every write.
+
+    It is given the cursor and must lock and check the owner of the run, raising StaleAttempt when
+    another attempt has begun.
+    """
+
+    def __init__(self, pool: Pool, fence: Fence, **options: Any) -> None:
+        super().__init__(pool, **options)
+        self._pool = pool
+        self._fence = fence
+
+    @contextmanager
+    def _cursor(self, *, pipeline: bool = False) -> Iterator[Cursor[DictRow]]:
+        # The parent asks for a pipeline exactly where it writes. One transaction with the fence
+        # takes its place, so that the check and the write cannot be torn apart.
+        with self.lock, self._pool.connection() as connection:
+            if not pipeline:
+                with connection.cursor(binary=True, row_factory=dict_row) as cursor:
+                    yield cursor
+                return
+            with (
+                connection.transaction(),
+                connection.cursor(binary=True, row_factory=dict_row) as cursor,
+            ):
+                self._fence(cursor)
+                yield cursor

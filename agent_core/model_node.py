@@ -1,0 +1,95 @@
+"""The graph's model step: stream the text, count the tokens, mint an id for each call."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langgraph.runtime import Runtime
+
+from agent_core.errors import ModelEmpty, ModelUnavailable
+from agent_core.graph_state import State
+from agent_core.host import ModelUsage, Parts
+
+
+def call_model(state: State, runtime: Runtime[Parts]) -> State:
+    """Ask the model, streaming its text; mint an id for each call it makes.
+
+    Raises:
+        ModelFailed: no usable answer came.
+    """
+    parts = runtime.context
+    parts.host.safe_point()
+    number = state["model_calls"] + 1
+    parts.host.model_began(number)
+    offered = parts.toolset.offered(parts.host.context().rights)
+    model = parts.model.bind_tools(offered) if offered else parts.model
+    began = time.monotonic()
+    whole: AIMessageChunk | None = None
+    for chunk in model.stream(state["messages"]):
+        if not isinstance(chunk, AIMessageChunk):
+            raise ModelUnavailable("The model answered with something else than a message.")
+        whole = chunk if whole is None else whole + chunk
+        if text := chunk.text:
+            parts.host.model_delta(str(text))
+    if whole is None:
+        raise ModelEmpty
+    usage = _usage(whole, number, milliseconds=int((time.monotonic() - began) * 1000))
+    parts.host.model_ended(usage)
+    message, batch = _minted(whole)
+    if not batch and not str(message.text).strip():
+        raise ModelEmpty
+    return {
+        "messages": [*state["messages"], message],
+        "batch": batch,
+        "batch_number": state["batch_number"] + (1 if batch else 0),
+        "model_calls": number,
+        "tokens": state["tokens"] + usage.input_tokens + usage.output_tokens,
+    }
+
+
+def _minted(whole: AIMessageChunk) -> tuple[AIMessage, list[dict[str, Any]]]:
+    """Replace the provider's call ids by ours; a malformed call keeps its place and is answered."""
+    asked = [(call["name"], call["args"], False) for call in whole.tool_calls]
+    asked += [(call["name"] or "unknown", {}, True) for call in whole.invalid_tool_calls]
+    batch = [
+        {
+            "id": str(uuid4()),
+            "position": position,
+            "tool": name,
+            "arguments": arguments,
+            "malformed": malformed,
+        }
+        for position, (name, arguments, malformed) in enumerate(asked)
+    ]
+    message = AIMessage(
+        content=str(whole.text),
+        tool_calls=[
+            {"id": call["id"], "name": call["tool"], "args": call["arguments"], "type": "tool_call"}
+            for call in batch
+        ],
+    )
+    return message, batch
+
+
+def _usage(whole: AIMessageChunk, number: int, *, milliseconds: int) -> ModelUsage:
+    """Read what the call used.
+
+    Raises:
+        ModelUnavailable: neither usage nor a reason for finishing came, so the stream was cut off.
+    """
+    metadata = whole.response_metadata
+    finish = metadata.get("finish_reason") or metadata.get("stop_reason") or ""
+    used = whole.usage_metadata
+    if not finish and used is None:
+        raise ModelUnavailable("The model's answer was cut off.")
+    return ModelUsage(
+        number=number,
+        model=str(metadata.get("model_name", "")),
+        input_tokens=used["input_tokens"] if used else 0,
+        output_tokens=used["output_tokens"] if used else 0,
+        milliseconds=milliseconds,
+        finish_reason=str(finish),
+    )
