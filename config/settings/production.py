@@ -36,6 +36,7 @@ CSRF_COOKIE_SECURE = True
 if env.flag("BEHIND_PROXY"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
+STATIC_ROOT = BASE_DIR / "staticfiles"
 STORAGES["staticfiles"] = {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"}
 STORAGE_BUCKET = env.text("STORAGE_BUCKET", "")
 STORAGE_ENDPOINT_URL = env.url("STORAGE_ENDPOINT_URL", ("https", "http"), "")
