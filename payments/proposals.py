@@ -1,0 +1,235 @@
+"""Write what a reviewer is asked: title, button, and the card's rows in their fixed order.
+
+The gate builds a proposal from a call, `reviewing.py` builds the next one from a reviewer's change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agent_core.policy import ReviewProposal
+from payments.models import Customer, Invoice, Payment, PaymentMethod
+from payments.money import Money, MoneyInvalid, money_format, money_parse
+from payments.selectors import disputes_of, refunds_lately
+from payments.states import Operation, subject_hash
+from payments.words import amount_in_words, key_in_words, plain
+
+Row = Mapping[str, str]
+WATCH_SHOWN: Final = 3
+REASON_LENGTH: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefundAsk:
+    """One refund as it would be approved, with what the payment holds now."""
+
+    payment: Payment
+    amount_minor: int
+    refunded_minor: int
+    left_minor: int
+    reason: str
+    why: str
+    asked_by: str
+    origins: Sequence[Row] = ()
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargeAsk:
+    """One charge as it would be approved."""
+
+    invoice: Invoice
+    method: PaymentMethod | None
+    why: str
+    asked_by: str
+    requester_confirms: bool
+    origins: Sequence[Row] = ()
+    version: int = 1
+
+
+def refund_proposal(ask: RefundAsk) -> ReviewProposal:
+    """Return what a second person is asked about a refund."""
+    payment, customer = ask.payment, ask.payment.customer
+    amount = _money(ask.amount_minor, payment.currency)
+    warnings = refund_warnings(payment)
+    return ReviewProposal(
+        kind="refund",
+        subject_id=payment.pk,
+        subject_hash=subject_hash(
+            Operation.REFUND, payment.pk, ask.amount_minor, payment.currency, ask.version
+        ),
+        title=_("Refund {amount} to {name}").format(amount=amount, name=_one_line(customer.name)),
+        button=_("Approve {amount}").format(amount=amount),
+        amount_minor=ask.amount_minor,
+        currency=payment.currency,
+        team_id=customer.team_id,
+        card=(
+            _row(_("Why you"), ask.why),
+            _row(_("Effect"), _refund_effect(ask)),
+            _row(_("Watch"), " ".join(warnings) or _("No other refund lately, no dispute.")),
+            _row(_("Asked by"), ask.asked_by),
+            _row(_("Reason"), ask.reason or _("No reason was given.")),
+            _row(_("Customer"), _customer_text(customer)),
+            *ask.origins,
+        ),
+        warnings=warnings,
+        fields={"amount": _figure(ask.amount_minor, payment.currency), "reason": ask.reason},
+    )
+
+
+def charge_proposal(ask: ChargeAsk) -> ReviewProposal:
+    """Return what a person is asked about a charge: a second one, or the one who asked."""
+    invoice, customer = ask.invoice, ask.invoice.customer
+    amount, name = _money(invoice.amount_minor, invoice.currency), _one_line(customer.name)
+    if ask.requester_confirms:
+        title = _("Confirm before {name} is charged {amount}").format(name=name, amount=amount)
+        button, fields = _("Confirm {amount}").format(amount=amount), {"confirm": "requester"}
+    else:
+        title = _("Charge {amount} to {name}").format(name=name, amount=amount)
+        button, fields = _("Approve {amount}").format(amount=amount), {}
+    method = method_text(ask.method) if ask.method else _("no saved way to pay")
+    effect = _("{invoice}, {amount}, due on {due}, is paid with {method}.").format(
+        invoice=invoice.reference, amount=amount, due=invoice.due_on.isoformat(), method=method
+    )
+    disputes = disputes_of(customer)
+    warnings = [_disputes_text(disputes)] if disputes else []
+    return ReviewProposal(
+        kind="charge",
+        subject_id=invoice.pk,
+        subject_hash=subject_hash(
+            Operation.CHARGE, invoice.pk, invoice.amount_minor, invoice.currency, ask.version
+        ),
+        title=title,
+        button=button,
+        amount_minor=invoice.amount_minor,
+        currency=invoice.currency,
+        team_id=customer.team_id,
+        card=(
+            _row(_("Why you"), ask.why),
+            _row(_("Effect"), effect),
+            _row(_("Watch"), " ".join(warnings) or _("No dispute.")),
+            _row(_("Asked by"), ask.asked_by),
+            _row(_("Reason"), _one_line(invoice.description) or _("No description.")),
+            _row(_("Customer"), _customer_text(customer)),
+            *ask.origins,
+        ),
+        warnings=tuple(warnings),
+        fields=fields,
+    )
+
+
+def refund_warnings(payment: Payment) -> tuple[str, ...]:
+    """Return what a reviewer should watch: other refunds to the customer, disputes."""
+    lately = refunds_lately(payment.customer)
+    lines = []
+    if lately:
+        lines.append(
+            ngettext(
+                "{count} refund to this customer in the last 30 days: {list}",
+                "{count} refunds to this customer in the last 30 days: {list}",
+                len(lately),
+            ).format(count=len(lately), list=_refunds_text(lately))
+        )
+    disputes = disputes_of(payment.customer)
+    if disputes:
+        lines.append(_disputes_text(disputes))
+    return tuple(lines)
+
+
+def origin_rows(arguments: Mapping[str, Any], words: Sequence[str], currency: str) -> list[Row]:
+    """Say of each argument whether the staff member wrote it, or only the assistant did."""
+    labels = {"payment": _("Payment named"), "invoice": _("Invoice named")}
+    labels |= {"amount": _("Amount named"), "method": _("Way to pay named")}
+    labels |= {"reason": _("Reason named")}
+    rows = []
+    for name, label in labels.items():
+        value = arguments.get(name)
+        if value is None or not str(value).strip():
+            continue
+        said = _stands(name, str(value), words, currency)
+        text = _("in the staff member's words") if said else _("not in the staff member's words")
+        rows.append(_row(label, f"{_one_line(str(value))[:120]}: {text}"))
+    return rows
+
+
+def method_text(method: PaymentMethod) -> str:
+    """Return a way to pay as people know it: "Visa ending in 4242"."""
+    name = method.brand.title() if method.brand else method.get_kind_display()
+    if not method.last4:
+        return str(name)
+    return _("{name} ending in {digits}").format(name=name, digits=method.last4)
+
+
+def _stands(name: str, value: str, words: Sequence[str], currency: str) -> bool:
+    if name == "amount":
+        try:
+            return amount_in_words(money_parse(value, currency), currency, words)
+        except MoneyInvalid:
+            return False
+    if name == "reason":
+        return any(plain(value) in plain(message) for message in words)
+    return key_in_words(value, words) or key_in_words(value.removeprefix("PAY-"), words)
+
+
+def _refund_effect(ask: RefundAsk) -> str:
+    payment, after = ask.payment, ask.refunded_minor + ask.amount_minor
+    money = {
+        "paid": _money(payment.amount_minor, payment.currency),
+        "before": _money(ask.refunded_minor, payment.currency),
+        "after": _money(after, payment.currency),
+        "left": _money(ask.left_minor - ask.amount_minor, payment.currency),
+    }
+    return _(
+        "Payment {payment}, {paid}, of {day}. Refunded so far {before}, after this {after}. "
+        "Left to refund {left}. Goes back to {method}."
+    ).format(
+        payment=payment.reference,
+        day=timezone.localdate(payment.paid_at).isoformat(),
+        method=method_text(payment.method),
+        **money,
+    )
+
+
+def _refunds_text(refunds: Sequence[Any]) -> str:
+    shown = [
+        f"{refund.reference} {_money(refund.amount_minor, refund.currency)} "
+        f"({timezone.localdate(refund.created_at).isoformat()})"
+        for refund in refunds[:WATCH_SHOWN]
+    ]
+    more = len(refunds) - len(shown)
+    return ", ".join(shown) + (_(" and {count} more").format(count=more) if more else "")
+
+
+def _disputes_text(count: int) -> str:
+    return ngettext(
+        "{count} payment of this customer is disputed at the bank.",
+        "{count} payments of this customer are disputed at the bank.",
+        count,
+    ).format(count=count)
+
+
+def _customer_text(customer: Customer) -> str:
+    return f"{_one_line(customer.name)}, {customer.email}, {customer.reference}"
+
+
+def _one_line(text: str) -> str:
+    """Keep the text but no line break or control sign in it: it stands inside a sentence."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def _figure(amount_minor: int, currency: str) -> str:
+    return _money(amount_minor, currency).removesuffix(f" {currency}")
+
+
+def _money(amount_minor: int, currency: str) -> str:
+    return money_format(Money(amount_minor, currency))
+
+
+def _row(label: str, text: str) -> Row:
+    return {"label": label, "text": text}
