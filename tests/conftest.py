@@ -1,6 +1,7 @@
 """What every test has: database, Redis, no network, and the same randomness in CI."""
 
 import os
+import shutil
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,31 @@ import pytest
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+FULL = os.environ.get("COUNTERSIGN_FULL") == "1"
+NO_SKIP = os.environ.get("COUNTERSIGN_REQUIRE_BROWSER") == "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the long forms to `make test-full`."""
+    if not FULL:
+        skip = pytest.mark.skip(reason="long form: runs in `make test-full`")
+        for item in items:
+            if item.get_closest_marker("full"):
+                item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Return the path of a Chromium to drive; without one the test is skipped, in CI it fails."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    reason = "no Chromium on this machine, so no browser test runs: apt-get install chromium"
+    if NO_SKIP:
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 class NetworkUsed(Exception):
