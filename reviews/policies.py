@@ -28,9 +28,10 @@ class Standing:
         )
 
 
-def decision_refused(
-    standing: Standing, decision: Decision
-) -> NotFound | NoRight | FourEyes | None:
+Refusal = NotFound | NoRight | FourEyes
+
+
+def decision_refused(standing: Standing, decision: Decision) -> Refusal | None:
     """Return why this person may not decide so; None when they may.
 
     Order matters: whoever cannot see the review learns nothing, not even that four eyes hold.
@@ -38,19 +39,22 @@ def decision_refused(
     if not standing.sees:
         return NotFound()
     if decision is Decision.WITHDRAW:
-        if standing.requester:
-            return None
-        return NoRight(_("Only the person who asked for this can withdraw it."))
+        return (
+            None if standing.requester else NoRight(_("Only who asked for this can withdraw it."))
+        )
     if standing.requester_decides:
         return _confirmation_refused(standing, decision)
-    if not standing.may_decide or not standing.in_scope:
-        if standing.requester:
-            return FourEyes(_("You asked for this yourself, so somebody else has to decide it."))
-        return NoRight(_("You can see this request but not decide it."))
-    if decision is Decision.REJECT:
+    return _review_refused(standing, decision)
+
+
+def _review_refused(standing: Standing, decision: Decision) -> NoRight | FourEyes | None:
+    entitled = standing.may_decide and standing.in_scope
+    if entitled and decision is Decision.REJECT:
         return None
     if standing.requester:
         return FourEyes(_("You asked for this yourself, so somebody else has to decide it."))
+    if not entitled:
+        return NoRight(_("You can see this request but not decide it."))
     if standing.raised and decision is not Decision.RAISE:
         return FourEyes(_("You raised the amount yourself, so somebody else has to approve it."))
     return None
@@ -58,7 +62,7 @@ def decision_refused(
 
 def _confirmation_refused(standing: Standing, decision: Decision) -> NoRight | None:
     if not standing.requester:
-        return NoRight(_("Only the person who asked for this can confirm it."))
+        return NoRight(_("Only who asked for this can confirm it."))
     if decision in (Decision.CHANGE, Decision.RAISE):
         return NoRight(_("This can only be confirmed as it is, or declined."))
     return None

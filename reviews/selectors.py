@@ -68,7 +68,7 @@ def has_raised(review: Review, user_id: int) -> bool:
 
 
 def reviews_for(user: User) -> QuerySet[Review]:
-    """List what this person may decide or has asked: pending first by time left, then the newest."""
+    """List what this person may decide or has asked: pending first, by time left."""
     reader = reader_of(user)
     return _ordered(_mine(reader, reader.may_decide))
 

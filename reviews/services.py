@@ -5,9 +5,7 @@ transaction that stores it; the host enqueues after commit.
 """
 
 import logging
-from collections.abc import Callable, Mapping
-from copy import copy
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -16,54 +14,27 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from agent_core.errors import ContractBroken
 from agent_core.policy import ReviewProposal
-from reviews import words
-from reviews.changes import (
-    Changes,
-    changed_proposal,
-    changes_checked,
-    raises,
-    text_checked,
-    text_cut,
+from reviews.errors import NoRight, ReviewConsumed, ReviewMismatch, ReviewNotApproved
+from reviews.models import Review
+from reviews.selectors import review_find
+from reviews.services_deciding import (
+    Try,
+    approved,
+    attempt_decide,
+    raised,
+    refusal_store,
+    rejected,
+    review_expire,
+    shown,
+    withdrawn,
 )
-from reviews.errors import (
-    AlreadyDecided,
-    Changed,
-    ChangeRefused,
-    Expired,
-    NoRight,
-    NotFound,
-    ReviewConsumed,
-    ReviewMismatch,
-    ReviewNotApproved,
-    ReviewRefused,
-    Stale,
-)
-from reviews.models import Review, ReviewDecision
-from reviews.policies import decision_refused
-from reviews.selectors import reader_of, review_find
-from reviews.states import FINAL, STATE_AFTER, Decision, State
-from reviews.subjects import subject_of
+from reviews.states import Decision, State
 
 log = logging.getLogger("reviews")
-
-
-@dataclass(frozen=True)
-class Try:
-    """One try of one person to decide one review."""
-
-    review_id: UUID
-    actor: User
-    channel: str
-    decision: Decision
-    sentence: str = ""
-    note: str = ""
-    changes: Mapping[str, object] | None = None
-    version: int | None = None
 
 
 def review_propose(
@@ -92,26 +63,13 @@ def review_propose(
         currency=proposal.currency,
         original=dict(arguments),
         expires_at=timezone.now() + timedelta(hours=settings.REVIEW_HOURS),
-        **_shown(proposal),
+        **shown(proposal),
     )
     # A gate that runs again must find its row even after a reviewer moved the version on.
     Review.objects.bulk_create([row], ignore_conflicts=True)
     asked = Review.objects.filter(call_id=call_id)
     found = asked.filter(proposed_version=version).first()
     return found or asked.get(version=version)
-
-
-def _shown(proposal: ReviewProposal) -> dict[str, Any]:
-    """Return the columns that a new version replaces."""
-    return {
-        "subject_hash": proposal.subject_hash,
-        "title": proposal.title[:300],
-        "button": proposal.button[:120],
-        "amount_minor": proposal.amount_minor,
-        "card": [dict(row) for row in proposal.card],
-        "warnings": list(proposal.warnings),
-        "fields": dict(proposal.fields),
-    }
 
 
 def review_approve(
@@ -130,9 +88,9 @@ def review_approve(
     Raises: NotFound or a ReviewRefused, whose message is for the person; nothing has changed then.
     """
     decision = Decision.CHANGE if changes else Decision.APPROVE
-    return _decide(
+    return attempt_decide(
         Try(review_id, actor, channel, decision, changes=changes, note=note, version=version),
-        _approved,
+        approved,
     )
 
 
@@ -149,9 +107,9 @@ def review_raise(
 
     Raises: NotFound or a ReviewRefused, whose message is for the person; nothing has changed then.
     """
-    return _decide(
+    return attempt_decide(
         Try(review_id, actor, channel, Decision.RAISE, changes=changes, note=note, version=version),
-        _raised,
+        raised,
     )
 
 
@@ -168,9 +126,9 @@ def review_reject(
 
     Raises: NotFound or a ReviewRefused, whose message is for the person; nothing has changed then.
     """
-    return _decide(
+    return attempt_decide(
         Try(review_id, actor, channel, Decision.REJECT, sentence, note=note, version=version),
-        _rejected,
+        rejected,
     )
 
 
@@ -179,30 +137,19 @@ def review_withdraw(*, review_id: UUID, actor: User, channel: str) -> Review:
 
     Raises: NotFound or a ReviewRefused, whose message is for the person; nothing has changed then.
     """
-    return _decide(Try(review_id, actor, channel, Decision.WITHDRAW), _withdrawn)
+    return attempt_decide(Try(review_id, actor, channel, Decision.WITHDRAW), withdrawn)
 
 
 def review_try_refused(*, review_id: UUID, actor: User, channel: str, decision: Decision) -> None:
     """Store that somebody tried to decide through a page that is not open to them."""
     refusal = NoRight(_("You can see this request but not decide it."))
-    _refusal_store(Try(review_id, actor, channel, decision), refusal)
+    refusal_store(Try(review_id, actor, channel, decision), refusal)
 
 
 def reviews_expire() -> int:
     """End every pending review whose time is over, each on its own; return how many."""
     due = Review.objects.filter(state=State.PENDING, expires_at__lte=timezone.now())
-    return sum(_expire(pk) for pk in due.order_by("expires_at").values_list("pk", flat=True))
-
-
-def _expire(review_id: UUID) -> bool:
-    now = timezone.now()
-    with transaction.atomic():
-        due = Review.objects.filter(pk=review_id, state=State.PENDING, expires_at__lte=now)
-        if not due.update(state=State.EXPIRED, decided_at=now):
-            return False
-        log.info("review.expired", extra={"review": str(review_id)})
-        _tell_host(review_id)
-    return True
+    return sum(review_expire(pk) for pk in due.order_by("expires_at").values_list("pk", flat=True))
 
 
 def review_consume(*, review_id: UUID, subject_hash: str) -> Review:
@@ -227,169 +174,3 @@ def review_consume(*, review_id: UUID, subject_hash: str) -> Review:
     if review.subject_hash != subject_hash:
         raise ReviewMismatch
     raise ReviewConsumed
-
-
-def _decide(attempt: Try, step: Callable[[Review, Try], Review]) -> Review:
-    try:
-        with transaction.atomic():
-            return step(_open_to(attempt), attempt)
-    except (NotFound, ReviewRefused) as refusal:
-        # After the rollback: the row of a refused try must outlive what it refused.
-        _refusal_store(attempt, refusal)
-        if isinstance(refusal, Expired):
-            _expire(attempt.review_id)
-        raise
-
-
-def _open_to(attempt: Try) -> Review:
-    """Return the review if this person may decide it so, now."""
-    review = review_find(attempt.review_id)
-    if review is None:
-        raise NotFound
-    refusal = decision_refused(reader_of(attempt.actor).standing(review), attempt.decision)
-    if refusal is not None:
-        raise refusal
-    if review.state != State.PENDING or review.expires_at <= timezone.now():
-        raise _closed(review)
-    if attempt.version is not None and attempt.version != review.version:
-        raise _changed(review)
-    return review
-
-
-def _closed(review: Review) -> ReviewRefused:
-    """Say why a review can no longer be decided."""
-    if review.state == State.PENDING and review.expires_at > timezone.now():
-        return _changed(review)
-    if review.state in (State.PENDING, State.EXPIRED):
-        return Expired(
-            _("This expired on %(when)s and nothing was done. It can be asked for again.")
-            % {"when": words.moment(review.expires_at)}
-        )
-    return AlreadyDecided(words.state_sentence(review), state=review.state)
-
-
-def _changed(review: Review) -> Changed:
-    return Changed(
-        _("This request was changed since you opened it. It now reads: %(title)s")
-        % {"title": review.title}
-    )
-
-
-def _approved(review: Review, attempt: Try) -> Review:
-    changes = changes_checked(review, attempt.changes)
-    values: dict[str, Any] = {}
-    if changes:
-        proposal = changed_proposal(review, changes, attempt.actor)
-        if raises(review, proposal):
-            raise ChangeRefused(
-                _("That is more than was asked for. Raise it, and somebody else can approve it.")
-            )
-        values = _next_version(review, proposal, changes)
-    _fresh_or_refuse(review, values)
-    decision = Decision.CHANGE if changes else Decision.APPROVE
-    return _store(review, replace(attempt, decision=decision), values, changes)
-
-
-def _raised(review: Review, attempt: Try) -> Review:
-    changes = changes_checked(review, attempt.changes)
-    if not changes:
-        raise ChangeRefused(_("Write a higher amount, or approve the request as it is."))
-    proposal = changed_proposal(review, changes, attempt.actor)
-    if not raises(review, proposal):
-        raise ChangeRefused(_("That is not more than was asked for; approve it with the change."))
-    values = _next_version(review, proposal, changes)
-    values["editor"] = attempt.actor
-    values["expires_at"] = timezone.now() + timedelta(hours=settings.REVIEW_HOURS)
-    _fresh_or_refuse(review, values)
-    return _store(review, attempt, values, changes)
-
-
-def _rejected(review: Review, attempt: Try) -> Review:
-    return _store(review, attempt, {"sentence": text_checked(attempt.sentence, required=True)}, {})
-
-
-def _withdrawn(review: Review, attempt: Try) -> Review:
-    return _store(review, attempt, {}, {})
-
-
-def _next_version(review: Review, proposal: ReviewProposal, changes: Changes) -> dict[str, Any]:
-    return {
-        **_shown(proposal),
-        "version": review.version + 1,
-        "changes": {**review.changes, **changes},
-    }
-
-
-def _fresh_or_refuse(review: Review, values: Mapping[str, Any]) -> None:
-    """Check fresh facts against what would be approved, which may be less than was asked."""
-    subject = subject_of(review.kind)
-    if subject is None:
-        return
-    candidate = copy(review)
-    for name, value in values.items():
-        setattr(candidate, name, value)
-    sentence = subject.stale(candidate)
-    if sentence:
-        raise Stale(sentence)
-
-
-def _store(review: Review, attempt: Try, values: dict[str, Any], changes: Changes) -> Review:
-    """Move the review if it is still the one that was read, and store the accepted decision."""
-    now, state = timezone.now(), STATE_AFTER[attempt.decision]
-    note = text_checked(attempt.note, required=False)
-    if state in FINAL:
-        values |= {"state": state, "decided_by": attempt.actor, "decided_at": now, "note": note}
-    still = Review.objects.filter(
-        pk=review.pk, state=State.PENDING, version=review.version, expires_at__gt=now
-    )
-    if not still.update(**values):
-        raise _closed(Review.objects.select_related("decided_by").get(pk=review.pk))
-    ReviewDecision.objects.create(
-        review=review,
-        actor=attempt.actor,
-        decision=attempt.decision,
-        accepted=True,
-        note=note,
-        sentence=values.get("sentence", ""),
-        changes=changes,
-        channel=attempt.channel,
-    )
-    log.info("review.decided", extra=_logged(attempt))
-    if state in FINAL:
-        return _tell_host(review.pk)
-    return Review.objects.get(pk=review.pk)
-
-
-def _tell_host(review_id: UUID) -> Review:
-    review = Review.objects.select_related("requested_by", "decided_by").get(pk=review_id)
-    import_string(settings.REVIEW_DECIDED)(review)
-    return review
-
-
-def _refusal_store(attempt: Try, refusal: NotFound | ReviewRefused) -> None:
-    """Keep a refused try, cut to what a row can hold: what was posted may be anything."""
-    event = "scope.denied" if isinstance(refusal, NotFound) else "review.refused"
-    log.warning(event, extra=_logged(attempt) | {"code": refusal.code})
-    if not Review.objects.filter(pk=attempt.review_id).exists():
-        return
-    posted = list((attempt.changes or {}).items())[:10]
-    ReviewDecision.objects.create(
-        review_id=attempt.review_id,
-        actor=attempt.actor,
-        decision=attempt.decision,
-        accepted=False,
-        refused_because=refusal.code,
-        note=text_cut(attempt.note),
-        sentence=text_cut(attempt.sentence),
-        changes={text_cut(name): text_cut(value) for name, value in posted},
-        channel=attempt.channel,
-    )
-
-
-def _logged(attempt: Try) -> dict[str, object]:
-    return {
-        "review": str(attempt.review_id),
-        "actor": attempt.actor.pk,
-        "decision": attempt.decision.value,
-        "channel": attempt.channel,
-    }

@@ -1,0 +1,49 @@
+"""The forms by which a person decides one review; the services judge what they hold."""
+
+from typing import Final
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from reviews.changes import TEXT_LENGTH, VALUE_LENGTH
+from reviews.states import Decision
+
+
+class DecisionForm(forms.Form):
+    """What every decision carries: which version was seen, and a note that stays inside."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput)
+    note = forms.CharField(
+        label=_("Internal note"), required=False, max_length=TEXT_LENGTH, widget=forms.Textarea
+    )
+
+
+class ChangeForm(DecisionForm):
+    """Another amount or another reason; both are text until the subject has read them."""
+
+    amount = forms.CharField(label=_("Amount"), required=False, max_length=VALUE_LENGTH)
+    reason = forms.CharField(label=_("Reason"), required=False, max_length=VALUE_LENGTH)
+
+    field_order = ("version", "amount", "reason", "note")
+
+
+class RejectForm(DecisionForm):
+    """A sentence for the chat, beside the note."""
+
+    sentence = forms.CharField(
+        label=_("Sentence for the person who asked"),
+        max_length=TEXT_LENGTH,
+        widget=forms.Textarea,
+        error_messages={"required": _("Write a sentence for the person who asked.")},
+    )
+
+    field_order = ("version", "sentence", "note")
+
+
+FORMS: Final[dict[Decision, type[DecisionForm]]] = {
+    Decision.APPROVE: DecisionForm,
+    Decision.CHANGE: ChangeForm,
+    Decision.RAISE: ChangeForm,
+    Decision.REJECT: RejectForm,
+    Decision.WITHDRAW: DecisionForm,
+}
