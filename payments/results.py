@@ -1,0 +1,51 @@
+"""What the services answer; tools turn it into content and artifact. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from payments.money import Money
+
+# `unknown`: the outcome is being checked; it settles by itself and the conversation is told.
+Ended = Literal["succeeded", "failed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargeResult:
+    """How a charge stands.
+
+    `reference` is the payment's once there is one, else empty. `code` is "charge.completed",
+    "charge.being_checked" or "charge." and why it failed; `sentence` says it to a customer.
+    """
+
+    state: Ended
+    reference: str
+    invoice_reference: str
+    amount: Money
+    already_applied: bool
+    code: str
+    sentence: str
+    payment_id: UUID | None = None
+    intent_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefundResult:
+    """How a refund stands.
+
+    `left` is what was left of the payment once this refund was counted, or had failed. `code` is
+    "refund.completed", "refund.being_checked" or "refund." and why it failed.
+    """
+
+    state: Ended
+    reference: str
+    payment_reference: str
+    amount: Money
+    left: Money
+    already_applied: bool
+    code: str
+    sentence: str
+    refund_id: UUID
+    intent_id: UUID
