@@ -53,6 +53,7 @@ class Child:
         self.log = log
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
+        self._asked = False
 
     def start(self) -> None:
         """Start the process in a session of its own, away from the terminal's signals."""
@@ -70,6 +71,7 @@ class Child:
                 group=None if self.spec.user is None else pwd.getpwuid(self.spec.user).pw_gid,
                 extra_groups=None if self.spec.user is None else [],
             )
+        self._asked = False
         self._started = psutil.Process(self._process.pid).create_time()
 
     @property
@@ -112,16 +114,26 @@ class Child:
         if self._process is not None:
             kill_group(self._process.pid)
 
+    def ask_end(self) -> None:
+        """Send the polite signal and do not wait; `stop` then goes on from there."""
+        if self._process is not None and self._process.poll() is None and not self._asked:
+            self._asked = True
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(self.spec.endings[0][0])
+
     def stop(self, hasty: Callable[[], bool] = lambda: False) -> None:
         """End the process and all it left in its group, politely first unless `hasty`."""
         process = self._process
         if process is None:
             return
-        for kind, seconds in self.spec.endings:
+        self.ask_end()
+        for number, (kind, seconds) in enumerate(self.spec.endings):
             if process.poll() is not None:
                 break
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(kind)
+            # A second polite signal would be taken by Celery for impatience.
+            if number:
+                with contextlib.suppress(ProcessLookupError):
+                    process.send_signal(kind)
             limit = time.monotonic() + seconds
             while process.poll() is None and time.monotonic() < limit and not hasty():
                 time.sleep(POLL_SECONDS)

@@ -117,6 +117,11 @@ class Supervisor:
         """End the children, last started first, and remove the runtime file."""
         while self._children:
             child = self._children[-1]
+            # Workers end side by side: each hands its runs back for itself.
+            kind = child.spec.name.partition("-")[0]
+            for other in self._children:
+                if other.spec.name.partition("-")[0] == kind:
+                    other.ask_end()
             if child.exit_code() is None:
                 say(f"{child.spec.name}: ending")
             child.stop(self.interrupt.hasty)

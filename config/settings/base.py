@@ -1,5 +1,7 @@
 """What every setting shares: applications, templates, languages; composes the concerns."""
 
+import django_stubs_ext
+
 from config.home import BASE_DIR, home
 from config.settings.agent import *
 from config.settings.database import *
@@ -8,6 +10,9 @@ from config.settings.logging import *
 from config.settings.payments import *
 from config.settings.tasks import *
 from config.settings.web import *
+
+# Lets `ModelAdmin[Model]` and its like, which the type checker wants, run.
+django_stubs_ext.monkeypatch()
 
 # Demo accounts and approving from the command line exist only where this is True.
 DEMO = False

@@ -1,6 +1,7 @@
 """A deployment on separate containers: everything named by the environment, nothing assumed."""
 
 from config import env
+from config.home import BASE_DIR
 from config.settings.base import *
 
 DEMO = False
