@@ -4,24 +4,26 @@ Nothing is added, edited or deleted here. Who may only look gets no button, and 
 route; the try is kept.
 """
 
+# ruff: noqa: ARG002 (signatures that Django prescribes)
+
 import logging
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, URLResolver, path, reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from reviews import words
 from reviews.admin_deciding import Submission, forms_for, submission_read
+from reviews.admin_rights import LookOnlyAdmin, actor_of
 from reviews.errors import AlreadyDecided, Expired, FourEyes, NoRight, NotFound, ReviewRefused
 from reviews.models import Review
 from reviews.selectors import choices_for, reviews_visible
@@ -34,12 +36,8 @@ log = logging.getLogger("reviews")
 ACTIONS = {"approve_chosen": Decision.APPROVE, "reject_chosen": Decision.REJECT}
 
 
-def _actor(request: HttpRequest) -> User:
-    return cast("User", request.user)
-
-
 @admin.register(Review)
-class ReviewAdmin(admin.ModelAdmin[Review]):
+class ReviewAdmin(LookOnlyAdmin):
     """The reviews of a person's teams, to look at or to decide."""
 
     list_display = ("state", "title", "requester", "time_left", "decided")
@@ -64,40 +62,13 @@ class ReviewAdmin(admin.ModelAdmin[Review]):
         """Say who decided, and when."""
         return words.state_sentence(review)
 
-    # Rights
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        """Show the section to whoever may look at a review."""
-        return self.has_view_permission(request)
-
-    def has_view_permission(self, request: HttpRequest, obj: Review | None = None) -> bool:
-        """Let people look who hold the view right or the right to decide."""
-        user = _actor(request)
-        return user.has_perm("reviews.view_review") or user.has_perm("reviews.decide_review")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Reviews come from the gate only."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Review | None = None) -> bool:
-        """A review is decided, never edited, whatever rights somebody holds."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Review | None = None) -> bool:
-        """What was asked and decided stays."""
-        return False
-
-    def has_decide_permission(self, request: HttpRequest) -> bool:
-        """Offer the actions to whoever may decide; each review is checked again by itself."""
-        return _actor(request).has_perm("reviews.decide_review")
-
     # The list
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Review]:
         """Leave out what this person may not look at, so that it is not found."""
-        return reviews_visible(_actor(request))
+        return reviews_visible(actor_of(request))
 
-    def get_ordering(self, request: HttpRequest) -> Sequence[str]:
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Put what waits first, by time left."""
         return ("rank", "due", "-decided_at", "-created_at")
 
@@ -120,8 +91,9 @@ class ReviewAdmin(admin.ModelAdmin[Review]):
         if "confirmed" not in request.POST:
             return self._summary(request, queryset, "approve_chosen")
         items = self._items(request, queryset)
-        results = reviews_approve(items=items, actor=_actor(request), channel=Channel.ADMIN)
-        return self._report(request, results, Decision.APPROVE)
+        results = reviews_approve(items=items, actor=actor_of(request), channel=Channel.ADMIN)
+        self._report(request, results, Decision.APPROVE)
+        return None
 
     @admin.action(permissions=["decide"], description=gettext_lazy("Reject the chosen reviews"))
     def reject_chosen(
@@ -134,11 +106,12 @@ class ReviewAdmin(admin.ModelAdmin[Review]):
             return self._summary(request, queryset, "reject_chosen", sentence_missing=missing)
         results = reviews_reject(
             items=self._items(request, queryset),
-            actor=_actor(request),
+            actor=actor_of(request),
             channel=Channel.ADMIN,
             sentence=sentence,
         )
-        return self._report(request, results, Decision.REJECT)
+        self._report(request, results, Decision.REJECT)
+        return None
 
     def _items(
         self, request: HttpRequest, queryset: QuerySet[Review]
@@ -190,7 +163,7 @@ class ReviewAdmin(admin.ModelAdmin[Review]):
 
     # One review
 
-    def get_urls(self) -> list[URLResolver | URLPattern]:
+    def get_urls(self) -> list[URLPattern]:
         """Add the route of a decision before Django's catch-all."""
         decide = self.admin_site.admin_view(require_POST(self.decide_view))
         route = path(
@@ -235,7 +208,7 @@ class ReviewAdmin(admin.ModelAdmin[Review]):
             raise PermissionDenied
         submission = submission_read(found[0], Decision(decision), request.POST)
         try:
-            review = submission.decide(_actor(request))
+            review = submission.decide(actor_of(request))
         except NotFound as refusal:
             raise Http404 from refusal
         except (AlreadyDecided, Expired) as refusal:
@@ -263,7 +236,7 @@ class ReviewAdmin(admin.ModelAdmin[Review]):
         status: int = 200,
     ) -> HttpResponse:
         review = self.get_queryset(request).get(pk=shown.pk)
-        offered, refusal = choices_for(_actor(request), review)
+        offered, refusal = choices_for(actor_of(request), review)
         may_decide = self.has_decide_permission(request)
         context = {
             **self.admin_site.each_context(request),
@@ -297,7 +270,7 @@ class ReviewAdmin(admin.ModelAdmin[Review]):
         if decision is not None:
             review_try_refused(
                 review_id=review.pk,
-                actor=_actor(request),
+                actor=actor_of(request),
                 channel=Channel.ADMIN,
                 decision=decision,
             )

@@ -1,4 +1,4 @@
-"""From a posted form to one service call, and back to the form with the refusal beside the field."""
+"""From a posted form to one service call; a refusal comes back beside the field."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,13 +27,18 @@ class Submission:
     changes: Mapping[str, object]
     error: str = ""
 
+    @property
+    def approves(self) -> bool:
+        """Tell whether this asks to approve something, now or by somebody else."""
+        return self.decision not in (Decision.REJECT, Decision.WITHDRAW)
+
     def decide(self, actor: User) -> Review | None:
         """Call the service; None when the form itself is not filled in properly.
 
         Raises: NotFound or a ReviewRefused.
         """
         # A field that the form does not have is a forged one; the service refuses and keeps it.
-        forged = bool(set(self.changes) - set(self.form.fields))
+        forged = self.approves and bool(set(self.changes) - set(self.form.fields))
         if not self.form.is_valid() and not forged:
             return None
         given: dict[str, Any] = self.form.cleaned_data
@@ -45,7 +50,7 @@ class Submission:
         if self.decision is Decision.WITHDRAW:
             return review_withdraw(**common)
         common |= {"note": given.get("note", ""), "version": given.get("version")}
-        if self.decision is Decision.REJECT and not forged:
+        if self.decision is Decision.REJECT:
             return review_reject(sentence=given.get("sentence", ""), **common)
         if self.decision is Decision.RAISE:
             return review_raise(changes=self.changes, **common)
@@ -65,9 +70,7 @@ def submission_read(review: Review, decision: Decision, posted: QueryDict) -> Su
     """Read what was posted; fields nobody offered count as changes, so that they are refused."""
     form = FORMS[decision](posted)
     changes: dict[str, object] = {
-        name: value
-        for name, value in posted.dict().items()
-        if name not in _NOT_CHANGES and not (name in form.fields and not str(value).strip())
+        name: value for name, value in posted.dict().items() if name not in _NOT_CHANGES
     }
     return Submission(review, decision, form, changes)
 
@@ -83,11 +86,10 @@ def forms_for(
         Decision.REJECT: _("Reject"),
         Decision.WITHDRAW: _("Withdraw"),
     }
-    asked = {**review.original, **review.changes}
     rows = []
     for decision in offered:
-        initial = {"version": review.version, "reason": asked.get("reason", "")}
-        form = FORMS[decision](initial=initial, prefix=None, auto_id=f"{decision.value}_%s")
+        initial = {"version": review.version, **review.fields}
+        form = FORMS[decision](initial=initial, auto_id=f"{decision.value}_%s")
         if submission is not None and submission.decision is decision:
             form = submission.form
             form.auto_id = f"{decision.value}_%s"

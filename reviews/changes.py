@@ -25,17 +25,17 @@ def changes_checked(review: Review, changes: Mapping[str, object] | None) -> Cha
     Raises: ChangeRefused when a field may not change, or a value is no line of text.
     """
     found: Changes = {}
-    standing = {**review.original, **review.changes}
     for name, value in (changes or {}).items():
         if name not in CHANGEABLE or name not in review.fields:
             raise ChangeRefused(_("Only the amount and the reason of a request can be changed."))
         if not isinstance(value, str):
             raise ChangeRefused(_("Write the new value as text, for example 5.00."))
         text = value.strip()
+        if text == review.fields[name]:
+            continue
         if not text or not text.isprintable() or len(text) > VALUE_LENGTH:
             raise ChangeRefused(_("Write the new value in one line, or leave the field as it was."))
-        if text != standing.get(name):
-            found[name] = text
+        found[name] = text
     return found
 
 

@@ -1,4 +1,4 @@
-"""Decide several reviews, each on its own: one that is refused neither hides nor stops the others."""
+"""Decide several reviews, each on its own: a refused one neither hides nor stops the others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
