@@ -24,7 +24,7 @@ class Conversation(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        indexes = [models.Index(fields=["owner", "-updated_at"])]
+        indexes = (models.Index(fields=["owner", "-updated_at"]),)
 
     def __str__(self) -> str:
         return self.title or f"Conversation of {self.created_at:%Y-%m-%d %H:%M}"
@@ -35,9 +35,7 @@ class Message(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="messages")
-    run = models.ForeignKey(
-        "Run", models.SET_NULL, null=True, blank=True, related_name="answers"
-    )
+    run = models.ForeignKey("Run", models.SET_NULL, null=True, blank=True, related_name="answers")
     position = models.PositiveIntegerField()
     role = models.CharField(max_length=10, choices=Role.choices)
     text = models.TextField()
@@ -49,8 +47,8 @@ class Message(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        ordering = ["position"]
-        constraints = [
+        ordering = ("position",)
+        constraints = (
             models.UniqueConstraint(
                 fields=["conversation", "position"], name="message_position_unique"
             ),
@@ -64,7 +62,7 @@ class Message(models.Model):
                 condition=~Q(dedupe=""),
                 name="message_dedupe_unique",
             ),
-        ]
+        )
 
     def __str__(self) -> str:
         return f"{self.get_role_display()} {self.position}"
@@ -98,9 +96,9 @@ class Run(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        ordering = ["created_at"]
-        permissions = [("view_all_runs", "Can see the runs of every staff member")]
-        constraints = [
+        ordering = ("created_at",)
+        permissions = (("view_all_runs", "Can see the runs of every staff member"),)
+        constraints = (
             models.UniqueConstraint(
                 fields=["conversation"],
                 condition=Q(state__in=sorted(RUN_WORKING)),
@@ -111,8 +109,8 @@ class Run(models.Model):
                 | (~Q(state=RunState.RUNNING) & Q(lease_until__isnull=True)),
                 name="run_lease_only_while_running",
             ),
-        ]
-        indexes = [models.Index(fields=["state", "lease_until"])]
+        )
+        indexes = (models.Index(fields=["state", "lease_until"]),)
 
     def __str__(self) -> str:
         return f"Run of {self.created_at:%Y-%m-%d %H:%M} ({self.get_state_display()})"
@@ -142,10 +140,13 @@ class Call(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        ordering = ["batch", "position"]
-        constraints = [
-            models.UniqueConstraint(fields=["run", "batch", "position"], name="call_place_unique")
-        ]
+        ordering = (
+            "batch",
+            "position",
+        )
+        constraints = models.UniqueConstraint(
+            fields=["run", "batch", "position"], name="call_place_unique"
+        )
 
     def __str__(self) -> str:
         return self.label
@@ -166,12 +167,13 @@ class ModelCall(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        ordering = ["number", "attempt"]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["run", "attempt", "number"], name="model_call_number_unique"
-            )
-        ]
+        ordering = (
+            "number",
+            "attempt",
+        )
+        constraints = models.UniqueConstraint(
+            fields=["run", "attempt", "number"], name="model_call_number_unique"
+        )
 
     def __str__(self) -> str:
         return f"Model call {self.number}"
@@ -206,8 +208,8 @@ class Event(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        ordering = ["id"]
-        indexes = [models.Index(fields=["conversation", "id"])]
+        ordering = ("id",)
+        indexes = (models.Index(fields=["conversation", "id"]),)
 
     def __str__(self) -> str:
         return self.kind

@@ -1,0 +1,175 @@
+"""Who works on a run: claim, lease, hand back, sweep. All by conditional updates."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from agent_core.errors import StaleAttempt
+from agent_core.runs.journal import conversation_lock, run_event
+from agent_core.runs.models import Run
+from agent_core.runs.queue import run_enqueue_after_commit
+from agent_core.runs.states import RUN_CLAIMABLE, RUN_WORKING, RunState
+
+logger = logging.getLogger(__name__)
+
+MAX_STRIKES = 3
+"""Deaths of a worker alone with a run in quarantine after which the run is set aside."""
+
+LOST_AFTER = timedelta(seconds=5)
+"""How long a claimable run may lie before its message counts as lost."""
+
+
+def lease() -> timedelta:
+    """Return how long a claim holds without being renewed."""
+    return timedelta(seconds=settings.RUN_LEASE_SECONDS)
+
+
+def run_claim(run_id: UUID, *, quarantined: bool) -> Run | None:
+    """Take a run to work on it, or return None when there is nothing to take.
+
+    The attempt that this begins fences every write of the one before it.
+    """
+    now = timezone.now()
+    try:
+        with transaction.atomic():
+            taken = Run.objects.filter(
+                pk=run_id, state__in=RUN_CLAIMABLE, quarantined=quarantined
+            ).update(
+                state=RunState.RUNNING,
+                attempt=F("attempt") + 1,
+                lease_until=Now() + lease(),
+                claimed_at=now,
+            )
+            if not taken:
+                return None
+            run = Run.objects.select_related("requester", "conversation").get(pk=run_id)
+            run_event(run)
+            return run
+    except IntegrityError:
+        # Another run of this conversation works; this one is enqueued again when that one ends.
+        return None
+
+
+def lease_renew(run_id: UUID, attempt: int) -> bool:
+    """Prolong a claim; False once the run belongs to somebody else or has ended."""
+    renewed = Run.objects.filter(pk=run_id, attempt=attempt, state=RunState.RUNNING).update(
+        lease_until=Now() + lease()
+    )
+    return bool(renewed)
+
+
+def fence_check(run_id: UUID, attempt: int) -> None:
+    """Lock the run against a takeover for the rest of the present transaction.
+
+    Raises:
+        StaleAttempt: the run is no longer worked on by this attempt.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM runs_run WHERE id = %s AND attempt = %s AND state = %s FOR SHARE",
+            [run_id, attempt, RunState.RUNNING],
+        )
+        if cursor.fetchone() is None:
+            raise StaleAttempt
+
+
+def run_hand_back(run: Run) -> None:
+    """Give a claimed run back to the queue, between two steps of a worker that leaves."""
+    with transaction.atomic():
+        conversation_lock(run.conversation_id)
+        moved = Run.objects.filter(pk=run.pk, attempt=run.attempt, state=RunState.RUNNING).update(
+            state=RunState.QUEUED,
+            lease_until=None,
+            worked_seconds=F("worked_seconds") + worked(run),
+        )
+        if not moved:
+            raise StaleAttempt
+        run.refresh_from_db()
+        run_event(run)
+        run_enqueue_after_commit(run)
+
+
+def worked(run: Run) -> int:
+    """Return the whole seconds since the present claim."""
+    if run.claimed_at is None:
+        return 0
+    return int((timezone.now() - run.claimed_at).total_seconds())
+
+
+def run_next(conversation_id: UUID) -> None:
+    """Bring on what waits in line: a decided run first, else the oldest message.
+
+    The caller holds the conversation's lock.
+    """
+    runs = Run.objects.filter(conversation_id=conversation_id)
+    if runs.filter(state__in=RUN_WORKING).exists():
+        return
+    decided = runs.filter(state=RunState.DECIDED).order_by("created_at").first()
+    if decided is not None:
+        run_enqueue_after_commit(decided)
+        return
+    waiting = runs.filter(state=RunState.PENDING).order_by("created_at").first()
+    if waiting is None:
+        return
+    moved = Run.objects.filter(pk=waiting.pk, state=RunState.PENDING).update(state=RunState.QUEUED)
+    if moved:
+        waiting.refresh_from_db()
+        run_event(waiting)
+        run_enqueue_after_commit(waiting)
+
+
+def leases_return() -> list[UUID]:
+    """Take the runs of dead workers back, into quarantine; return those that must be set aside."""
+    parked: list[UUID] = []
+    expired = Run.objects.filter(state=RunState.RUNNING, lease_until__lt=Now())
+    for run in list(expired):
+        if run.quarantined and run.strikes + 1 >= MAX_STRIKES:
+            parked.append(run.pk)
+            continue
+        with transaction.atomic():
+            conversation_lock(run.conversation_id)
+            # The attempt moves on at once, so that a worker that was only stalled is fenced off
+            # before the next one has begun.
+            moved = Run.objects.filter(
+                pk=run.pk, attempt=run.attempt, state=RunState.RUNNING, lease_until__lt=Now()
+            ).update(
+                state=RunState.QUEUED,
+                lease_until=None,
+                attempt=F("attempt") + 1,
+                strikes=F("strikes") + (1 if run.quarantined else 0),
+                quarantined=True,
+                worked_seconds=F("worked_seconds") + worked(run),
+            )
+            if moved:
+                logger.warning("run.lease_expired", extra={"run": str(run.pk)})
+                run.refresh_from_db()
+                run_event(run)
+                run_enqueue_after_commit(run)
+    return parked
+
+
+def lost_enqueue() -> None:
+    """Enqueue again what Redis may have lost: claimable runs that nobody has taken for a while."""
+    old = timezone.now() - LOST_AFTER
+    stale = Run.objects.filter(
+        Q(state=RunState.QUEUED) | Q(state=RunState.DECIDED), created_at__lt=old
+    )
+    for run in stale:
+        run_enqueue_after_commit(run)
+    in_line = (
+        Run.objects.filter(state=RunState.PENDING)
+        .values_list("conversation_id", flat=True)
+        .distinct()
+    )
+    for conversation_id in in_line:
+        with transaction.atomic():
+            conversation_lock(conversation_id)
+            run_next(conversation_id)

@@ -1,0 +1,285 @@
+"""The graph's host in the product: rows, events and streams of one claimed run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.utils import timezone, translation
+from django.utils.module_loading import import_string
+from langchain_core.messages import BaseMessage
+
+from agent_core.contract import RunContext, outcome_read
+from agent_core.errors import RunCancelled, RunDrained, StaleAttempt
+from agent_core.host import CallRecord, ModelUsage, RunEnd
+from agent_core.runs import drain, live
+from agent_core.runs.claims import fence_check, worked
+from agent_core.runs.endings import run_end
+from agent_core.runs.journal import call_event, conversation_lock, event_write
+from agent_core.runs.models import Call, Conversation, Message, ModelCall, Run
+from agent_core.runs.states import CallState, Role
+from agent_core.runs.window import window_build
+from reviews.services import review_propose
+
+_STATE_BY_REASON = {
+    "completed": CallState.DONE,
+    "transient": CallState.FAILED,
+    "fatal": CallState.FAILED,
+    "policy_block": CallState.REFUSED,
+}
+
+
+class DjangoHost:
+    """Keeps one attempt of one run. Every write is fenced by the attempt; none holds a connection.
+
+    Steps run in threads of their own, so each method gives its thread's connection back: none
+    stays open across a model or processor call.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._whole = ""
+        self.lost = False
+
+    def context(self) -> RunContext:
+        """Return who acts, with rights, teams and the bound customer read now."""
+        run = self._run
+        with _released():
+            user = User.objects.get(pk=run.requester_id)
+            conversation = Conversation.objects.get(pk=run.conversation_id)
+            words = Message.objects.filter(
+                conversation=conversation, role=Role.STAFF, position__lte=run.message.position
+            )
+            return RunContext(
+                run_id=run.pk,
+                attempt=run.attempt,
+                conversation_id=run.conversation_id,
+                requester_id=user.pk,
+                requester_name=user.get_full_name() or user.username,
+                rights=frozenset(user.get_all_permissions()) if user.is_active else frozenset(),
+                team_ids=import_string(settings.RUN_SCOPE)(user),
+                customer_id=conversation.customer_id,
+                language=run.language,
+                words=tuple(words.order_by("position").values_list("text", flat=True)),
+                fence=partial(fence_check, run.pk, run.attempt),
+                bind_customer=self._bind,
+            )
+
+    def window(self) -> list[BaseMessage]:
+        """Return the messages the model is shown first."""
+        with _released():
+            return window_build(self._run)
+
+    def earlier(self) -> list[dict[str, Any]]:
+        """Return what the continued run has completed, so that a retry does not do it again."""
+        with _released():
+            done: list[dict[str, Any]] = []
+            past = self._run.continues
+            while past is not None:
+                done = [*(_finished(call) for call in _completed(past)), *done]
+                past = past.continues
+            return done
+
+    def worked_seconds(self) -> int:
+        """Return the seconds of work so far, over all attempts."""
+        return self._run.worked_seconds + worked(self._run)
+
+    def safe_point(self) -> None:
+        """Stop here when the run was cancelled or taken over, or when the worker is leaving."""
+        if self.lost:
+            raise StaleAttempt
+        with _released():
+            now = Run.objects.filter(pk=self._run.pk, attempt=self._run.attempt).values_list(
+                "cancel_requested_at", flat=True
+            )
+            found = list(now)
+        if not found:
+            raise StaleAttempt
+        if found[0] is not None:
+            raise RunCancelled
+        if drain.leaving():
+            raise RunDrained
+
+    def model_began(self, number: int) -> None:
+        """Void the half-written text of an earlier try."""
+        self._whole = ""
+        with self._write():
+            event_write(
+                conversation_id=self._run.conversation_id,
+                kind="reset",
+                payload={"attempt": self._run.attempt},
+                run=self._run,
+            )
+        live.partial_reset(self._run.pk, self._run.attempt)
+
+    def model_delta(self, text: str) -> None:
+        """Send a piece of text to whoever is looking."""
+        if self.lost:
+            raise StaleAttempt
+        self._whole += text
+        live.delta_publish(
+            self._run.conversation_id, self._run.pk, self._run.attempt, self._whole, text
+        )
+
+    def model_ended(self, usage: ModelUsage) -> None:
+        """Store what a model call used."""
+        with self._write():
+            ModelCall.objects.update_or_create(
+                run=self._run,
+                attempt=self._run.attempt,
+                number=usage.number,
+                defaults={
+                    "model": usage.model or self._run.model,
+                    "input_tokens": usage.input_tokens,
+                    "output_tokens": usage.output_tokens,
+                    "milliseconds": usage.milliseconds,
+                    "finish_reason": usage.finish_reason,
+                },
+            )
+
+    def gated(self, batch: int, calls: Sequence[CallRecord]) -> None:
+        """Store the batch with its verdicts, and ask for the reviews it needs."""
+        run = self._run
+        with _released(), transaction.atomic():
+            reviews = {
+                record.id: review_propose(
+                    run_id=run.pk,
+                    call_id=UUID(record.id),
+                    conversation_id=run.conversation_id,
+                    requester=run.requester,
+                    proposal=record.proposal,
+                    arguments=record.arguments,
+                )
+                for record in calls
+                if record.proposal is not None
+            }
+            conversation_lock(run.conversation_id)
+            fence_check(run.pk, run.attempt)
+            for record in calls:
+                asked = reviews.get(record.id)
+                call_event(run, self._call_store(batch, record, asked.pk if asked else None))
+            for asked in reviews.values():
+                event_write(
+                    conversation_id=run.conversation_id,
+                    kind="review",
+                    payload={"review": str(asked.pk), "state": asked.state, "title": asked.title},
+                    run=run,
+                )
+
+    @contextmanager
+    def call_scope(self, call_id: UUID) -> Iterator[None]:
+        """Run a tool in the run's language; give its thread's connection back afterwards."""
+        with _released(), translation.override(self._run.language):
+            yield
+
+    def call_began(self, call_id: UUID) -> None:
+        """Show that a call is being executed."""
+        with self._write():
+            call = Call.objects.get(pk=call_id)
+            call.state = CallState.RUNNING
+            call.started_at = call.started_at or timezone.now()
+            call.save(update_fields=["state", "started_at"])
+            call_event(self._run, call)
+
+    def call_ended(self, call_id: UUID, content: str, artifact: Mapping[str, Any] | None) -> None:
+        """Store what came of a call."""
+        with self._write():
+            call = Call.objects.get(pk=call_id)
+            call.state = call_state(artifact)
+            call.content = content
+            call.outcome = dict(artifact) if artifact is not None else None
+            call.ended_at = timezone.now()
+            call.save(update_fields=["state", "content", "outcome", "ended_at"])
+            call_event(self._run, call)
+
+    def ended(self, end: RunEnd) -> None:
+        """Store the stop record and the answer."""
+        with _released(), translation.override(self._run.language):
+            run_end(self._run, end)
+
+    def _call_store(self, batch: int, record: CallRecord, review_id: UUID | None) -> Call:
+        state = CallState.WAITING if record.verdict == "review" else CallState.QUEUED
+        if record.artifact is not None:
+            state = call_state(record.artifact)
+        now = timezone.now() if record.artifact is not None else None
+        call, _made = Call.objects.update_or_create(
+            pk=UUID(record.id),
+            defaults={
+                "run": self._run,
+                "batch": batch,
+                "position": record.position,
+                "tool": record.tool,
+                "arguments": dict(record.arguments),
+                "verdict": record.verdict,
+                "rule": record.rule,
+                "label": record.label,
+                "identity": record.identity,
+                "effect": record.effect,
+                "content": record.content,
+                "outcome": dict(record.artifact) if record.artifact is not None else None,
+                "state": state,
+                "review_id": review_id,
+                "ended_at": now,
+            },
+        )
+        return call
+
+    def _bind(self, customer_id: UUID, label: str) -> None:
+        """Bind the conversation to its customer, once and for all."""
+        with transaction.atomic():
+            fence_check(self._run.pk, self._run.attempt)
+            Conversation.objects.filter(
+                pk=self._run.conversation_id, customer_id__isnull=True
+            ).update(customer_id=customer_id, customer_label=label[:200])
+
+    @contextmanager
+    def _write(self) -> Iterator[None]:
+        with _released(), transaction.atomic():
+            conversation_lock(self._run.conversation_id)
+            fence_check(self._run.pk, self._run.attempt)
+            yield
+
+
+def call_state(artifact: Mapping[str, Any] | None) -> CallState:
+    """Return the state a call ends in; an outcome that nobody knows yet says so."""
+    outcome = outcome_read(artifact)
+    if outcome is None or (outcome.reason == "transient" and outcome.data.get("unknown")):
+        return CallState.UNKNOWN
+    return _STATE_BY_REASON[outcome.reason]
+
+
+@contextmanager
+def _released() -> Iterator[None]:
+    """Give this thread's connection back afterwards, unless somebody further out still uses it."""
+    outermost = not connection.in_atomic_block
+    try:
+        yield
+    finally:
+        if outermost and not connection.in_atomic_block:
+            connection.close()
+
+
+def _completed(run: Run) -> list[Call]:
+    calls = run.calls.exclude(identity="").filter(outcome__reason="completed")
+    return list(calls.order_by("batch", "position"))
+
+
+def _finished(call: Call) -> dict[str, Any]:
+    return {
+        "call": str(call.pk),
+        "identity": call.identity,
+        "identity_executed": call.identity,
+        "verdict": call.verdict,
+        "effect": call.effect,
+        "label": call.label,
+        "reason": "completed",
+        "content": call.content,
+        "artifact": call.outcome,
+        "changed": False,
+    }

@@ -1,0 +1,153 @@
+"""How a run ends: one stop record, the answer in the transcript, and the next one in line."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agent_core.answer import STUB, Answer, answer_compose
+from agent_core.errors import StaleAttempt
+from agent_core.host import RunEnd
+from agent_core.runs import live
+from agent_core.runs.claims import run_next, worked
+from agent_core.runs.journal import (
+    call_event,
+    conversation_lock,
+    event_write,
+    message_write,
+    run_event,
+)
+from agent_core.runs.models import Call, Run, StopRecord
+from agent_core.runs.states import CallState, Role, RunState
+from agent_core.runs.wording import explain
+
+_STATE_BY_RULE = {
+    "cancelled": RunState.CANCELLED,
+    "failed": RunState.FAILED,
+    "parked": RunState.PARKED,
+}
+
+
+def run_end(run: Run, end: RunEnd, *, from_state: RunState = RunState.RUNNING) -> StopRecord:
+    """End a run once: state, stop record, answer and events in one transaction.
+
+    Raises:
+        StaleAttempt: the run was taken over or has ended already.
+    """
+    with transaction.atomic():
+        conversation = conversation_lock(run.conversation_id)
+        moved = Run.objects.filter(pk=run.pk, attempt=run.attempt, state=from_state).update(
+            state=_STATE_BY_RULE.get(end.rule, RunState.DONE),
+            lease_until=None,
+            ended_at=timezone.now(),
+            worked_seconds=F("worked_seconds") + worked(run),
+        )
+        if not moved:
+            raise StaleAttempt
+        run.refresh_from_db()
+        _calls_close(run)
+        record = StopRecord.objects.create(
+            run=run,
+            rule=end.rule,
+            evidence=dict(end.evidence),
+            headline=end.headline,
+            done=list(end.done),
+            not_done=list(end.not_done),
+            model_calls_made=end.model_calls_made,
+            model_calls_saved=end.model_calls_saved,
+        )
+        if end.answer:
+            message_write(
+                conversation=conversation,
+                role=Role.ASSISTANT,
+                text=end.answer,
+                stub=end.stub,
+                run=run,
+            )
+        run_event(run)
+        words = explain(record)
+        event_write(
+            conversation_id=run.conversation_id,
+            kind="stop",
+            payload={
+                "rule": record.rule,
+                "headline": words["cause"],
+                "explanation": words["rule_words"],
+                "made": record.model_calls_made,
+                "saved": record.model_calls_saved,
+            },
+            run=run,
+        )
+        run_next(run.conversation_id)
+        transaction.on_commit(lambda: live.partial_forget(run.pk))
+    return record
+
+
+def run_failed(run: Run, *, sentence: str, reference: str) -> None:
+    """End a run that could not be worked off, saying what had already been done."""
+    Run.objects.filter(pk=run.pk).update(failure_reference=reference)
+    answer = so_far(run)
+    said = [sentence, _("Reference: %(reference)s.") % {"reference": reference}]
+    run_end(run, _abrupt("failed", " ".join(said), answer, run, {"reference": reference}))
+
+
+def run_cancelled(run: Run, *, from_state: RunState = RunState.RUNNING) -> None:
+    """End a run that a person has stopped, saying what had already happened."""
+    answer = so_far(run)
+    said = (
+        _("Stopped as you asked.") if answer.done else _("Stopped as you asked. Nothing was done.")
+    )
+    run_end(run, _abrupt("cancelled", said, answer, run, {}), from_state=from_state)
+
+
+def run_parked(run_id: UUID) -> None:
+    """Set a run aside that has taken several workers down with it."""
+    run = Run.objects.get(pk=run_id)
+    said = _(
+        "This request was set aside because it could not be worked off. "
+        "An operator has been told; nothing more is tried."
+    )
+    run_end(run, _abrupt("parked", said, so_far(run), run, {"strikes": run.strikes + 1}))
+
+
+def so_far(run: Run) -> Answer:
+    """Compose what the calls of a run have brought until now."""
+    calls = [
+        {
+            "content": call.content,
+            "artifact": call.outcome,
+            "effect": call.effect,
+            "label": call.label,
+            "identity": call.identity,
+        }
+        for call in run.calls.all()
+        if call.outcome is not None
+    ]
+    return answer_compose(calls, rule="", evidence={})
+
+
+def _abrupt(rule: str, said: str, answer: Answer, run: Run, evidence: dict[str, object]) -> RunEnd:
+    text = f"{said}\n\n{answer.text}" if answer.text else said
+    return RunEnd(
+        rule=rule,
+        answer=text,
+        stub=STUB if answer.text else said,
+        evidence=evidence,
+        done=answer.done,
+        not_done=answer.not_done,
+        model_calls_made=run.model_calls.values("number").distinct().count(),
+    )
+
+
+def _calls_close(run: Run) -> None:
+    """Leave no call of an ended run as if it were still going on."""
+    open_states = (CallState.QUEUED, CallState.RUNNING, CallState.WAITING)
+    for call in Call.objects.filter(run=run, state__in=open_states):
+        call.state = CallState.CANCELLED
+        call.ended_at = timezone.now()
+        call.save(update_fields=["state", "ended_at"])
+        call_event(run, call)

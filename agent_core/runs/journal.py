@@ -1,0 +1,113 @@
+"""Durable events: written in the transaction of what they tell, numbered by Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from agent_core.events import event_checked
+from agent_core.runs import live
+from agent_core.runs.models import Call, Conversation, Event, Message, Run
+from agent_core.runs.states import Role
+
+
+def conversation_lock(conversation_id: UUID) -> Conversation:
+    """Lock a conversation's row, so that its events are committed in the order of their numbers.
+
+    The order of locks is review, conversation, run, everywhere.
+    """
+    return Conversation.objects.select_for_update(of=("self",)).get(pk=conversation_id)
+
+
+def event_write(
+    *,
+    conversation_id: UUID,
+    kind: str,
+    payload: Mapping[str, Any],
+    run: Run | None = None,
+    attempt: int = 0,
+) -> Event:
+    """Write one event in the present transaction and wake the readers after it.
+
+    A reader that has seen event 10 never finds 9 behind it, because writers of one conversation
+    wait for each other here.
+    """
+    checked = event_checked(kind, payload)
+    with transaction.atomic():
+        conversation_lock(conversation_id)
+        event = Event.objects.create(
+            conversation_id=conversation_id,
+            run=run,
+            attempt=attempt or (run.attempt if run else 0),
+            kind=kind,
+            payload=checked,
+        )
+        live.tick_after_commit(conversation_id)
+    return event
+
+
+def run_event(run: Run) -> Event:
+    """Tell the state of a run."""
+    return event_write(
+        conversation_id=run.conversation_id,
+        kind="run",
+        payload={"state": str(run.state), "attempt": run.attempt},
+        run=run,
+    )
+
+
+def call_event(run: Run, call: Call) -> Event:
+    """Tell the state of a call, in words for staff."""
+    outcome = call.outcome or {}
+    data = outcome.get("data") or {}
+    return event_write(
+        conversation_id=run.conversation_id,
+        kind="call",
+        payload={
+            "call": str(call.pk),
+            "state": str(call.state),
+            "label": call.label,
+            "summary": str(data.get("summary", "")),
+            "reason": str(outcome.get("reason", "")),
+        },
+        run=run,
+    )
+
+
+def message_write(
+    *,
+    conversation: Conversation,
+    role: Role,
+    text: str,
+    run: Run | None = None,
+    stub: str = "",
+    client_key: UUID | None = None,
+    dedupe: str = "",
+) -> Message:
+    """Add a line to the transcript of a locked conversation, with its event."""
+    last = conversation.messages.order_by("-position").values_list("position", flat=True).first()
+    message = Message.objects.create(
+        conversation=conversation,
+        run=run,
+        position=(last or 0) + 1,
+        role=role,
+        text=text,
+        stub=stub,
+        client_key=client_key,
+        dedupe=dedupe,
+    )
+    event_write(
+        conversation_id=conversation.pk,
+        kind="message",
+        payload={
+            "message": str(message.pk),
+            "role": str(role),
+            "text": text,
+            "at": message.created_at.isoformat(),
+        },
+        run=run,
+    )
+    return message

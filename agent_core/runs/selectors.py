@@ -1,0 +1,76 @@
+"""What a person may see of conversations and runs. Somebody else's is not found."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import QuerySet
+
+from agent_core.runs.errors import NotFound
+from agent_core.runs.models import Conversation, Event, Message, Run
+from agent_core.runs.states import RUN_FINAL
+
+Viewer = User | AnonymousUser
+
+
+def conversations_for(user: Viewer) -> QuerySet[Conversation]:
+    """Return the person's own conversations, latest first."""
+    return Conversation.objects.filter(owner_id=user.pk).order_by("-updated_at")
+
+
+def conversation_for(user: Viewer, conversation_id: UUID) -> Conversation:
+    """Return one of the person's own conversations.
+
+    Raises:
+        NotFound: there is none, or it is somebody else's.
+    """
+    found = conversations_for(user).filter(pk=conversation_id).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+def transcript(conversation: Conversation) -> QuerySet[Message]:
+    """Return the lines of a conversation in order, with their runs and stop records."""
+    return conversation.messages.select_related("run", "run__stop").order_by("position")
+
+
+def events_after(conversation_id: UUID, last_id: int, limit: int = 200) -> list[Event]:
+    """Return the next durable events of a conversation, in order."""
+    events = Event.objects.filter(conversation_id=conversation_id, pk__gt=last_id)
+    return list(events.order_by("pk")[:limit])
+
+
+def event_latest(conversation_id: UUID) -> int:
+    """Return the id of the latest event, 0 when there is none."""
+    latest = Event.objects.filter(conversation_id=conversation_id).order_by("-pk").first()
+    return latest.pk if latest else 0
+
+
+def open_runs(conversation: Conversation) -> QuerySet[Run]:
+    """Return the runs of a conversation that have not ended, oldest first."""
+    return (
+        conversation.runs.exclude(state__in=RUN_FINAL)
+        .select_related("message")
+        .order_by("created_at")
+    )
+
+
+def run_full(user: Viewer, run_id: UUID) -> Run:
+    """Return a run with everything of it, for its requester or who may see all runs.
+
+    Raises:
+        NotFound: there is none that this person may see.
+    """
+    found = (
+        Run.objects.select_related("conversation", "requester", "message", "stop", "continues")
+        .prefetch_related("calls", "model_calls")
+        .filter(pk=run_id)
+        .first()
+    )
+    if found is None:
+        raise NotFound
+    if found.requester_id != user.pk and not user.has_perm("runs.view_all_runs"):
+        raise NotFound
+    return found

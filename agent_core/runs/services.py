@@ -1,0 +1,214 @@
+"""What people and other apps may do with conversations and runs. Each call is one transaction."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agent_core.errors import StaleAttempt
+from agent_core.redaction import redacted
+from agent_core.runs.claims import run_next
+from agent_core.runs.endings import run_cancelled
+from agent_core.runs.errors import MessageRefused, NotFound, RunRefused
+from agent_core.runs.journal import conversation_lock, event_write, message_write, run_event
+from agent_core.runs.models import Conversation, Event, Message, Run
+from agent_core.runs.states import RUN_FINAL, Role, RunState
+from reviews.models import Review
+from reviews.services import review_withdraw
+from reviews.states import FINAL as REVIEW_FINAL
+
+logger = logging.getLogger(__name__)
+
+MESSAGE_LIMIT = 8_000
+"""The most characters of one message."""
+
+
+def conversation_start(*, owner: User, language: str = "en") -> Conversation:
+    """Begin a conversation that is bound to no customer yet."""
+    return Conversation.objects.create(owner=owner, language=language)
+
+
+def message_send(
+    *, conversation: Conversation, sender: User, text: str, client_key: UUID | None = None
+) -> Run:
+    """Store a message and the run that works it off; the same `client_key` gives the first run.
+
+    Raises:
+        NotFound: the conversation is somebody else's.
+        MessageRefused: the message is empty or too long.
+    """
+    said = redacted(text.replace("\x00", "").strip())
+    if not said:
+        raise MessageRefused(_("Write what the customer needs, then send."))
+    if len(said) > MESSAGE_LIMIT:
+        raise MessageRefused(
+            _("The message is too long: %(length)s of at most %(limit)s characters.")
+            % {"length": len(said), "limit": MESSAGE_LIMIT}
+        )
+    with transaction.atomic():
+        locked = conversation_lock(conversation.pk)
+        if locked.owner_id != sender.pk:
+            raise NotFound
+        if client_key is not None:
+            sent = Message.objects.filter(conversation=locked, client_key=client_key).first()
+            if sent is not None:
+                return sent.runs.order_by("created_at").get(continues=None)
+        message = message_write(
+            conversation=locked, role=Role.STAFF, text=said, client_key=client_key
+        )
+        if not locked.title:
+            locked.title = said.splitlines()[0][:80]
+        locked.save(update_fields=["title", "updated_at"])
+        return _run_start(locked, sender, message, continues=None)
+
+
+def run_cancel(*, run: Run, actor: User) -> Run:
+    """Ask a run to stop: at once when it has not begun, else at its next safe point.
+
+    A run that waits for a person is ended by withdrawing what it waits for.
+
+    Raises:
+        NotFound: the run is somebody else's.
+    """
+    if run.requester_id != actor.pk:
+        raise NotFound
+    with transaction.atomic():
+        conversation_lock(run.conversation_id)
+        current = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        if current.state == RunState.PENDING or (
+            current.state == RunState.QUEUED and current.attempt == 0
+        ):
+            run_cancelled(current, from_state=RunState(current.state))
+        elif current.state not in RUN_FINAL:
+            current.cancel_requested_at = current.cancel_requested_at or timezone.now()
+            current.save(update_fields=["cancel_requested_at"])
+    if current.state == RunState.WAITING:
+        for review in Review.objects.filter(run_id=run.pk).exclude(state__in=REVIEW_FINAL):
+            review_withdraw(review_id=review.pk, actor=actor, channel="chat")
+    current.refresh_from_db()
+    return current
+
+
+def run_retry(*, run: Run, actor: User) -> Run:
+    """Start a new run that continues a failed or cancelled one: same question, no effect twice.
+
+    A second press gives the run that the first one started.
+
+    Raises:
+        NotFound: the run is somebody else's.
+        RunRefused: the run did not fail.
+    """
+    if run.requester_id != actor.pk:
+        raise NotFound
+    with transaction.atomic():
+        conversation = conversation_lock(run.conversation_id)
+        current = Run.objects.select_related("message").get(pk=run.pk)
+        existing = Run.objects.filter(continues=current).first()
+        if existing is not None:
+            return existing
+        if current.state not in (RunState.FAILED, RunState.CANCELLED):
+            raise RunRefused(_("Only a request that failed or was stopped can be tried again."))
+        return _run_start(conversation, actor, current.message, continues=current)
+
+
+def review_decided(review: Review) -> None:
+    """Let a run go on once all its reviews are final; part of the decision's transaction."""
+    run = Run.objects.filter(pk=review.run_id).first()
+    if run is None:
+        return
+    with transaction.atomic():
+        conversation_lock(run.conversation_id)
+        event_write(
+            conversation_id=run.conversation_id,
+            kind="review",
+            payload={"review": str(review.pk), "state": review.state, "title": review.title},
+            run=run,
+        )
+        run_wake(run.pk)
+
+
+def run_wake(run_id: UUID) -> bool:
+    """Move a waiting run on if all its reviews are final; under the conversation's lock."""
+    if Review.objects.filter(run_id=run_id).exclude(state__in=REVIEW_FINAL).exists():
+        return False
+    moved = Run.objects.filter(pk=run_id, state=RunState.WAITING).update(state=RunState.DECIDED)
+    if moved:
+        run = Run.objects.get(pk=run_id)
+        run_event(run)
+        run_next(run.conversation_id)
+    return bool(moved)
+
+
+def run_wait(run: Run, worked_seconds: int) -> None:
+    """Let a run wait for people, unless they have decided in the meantime.
+
+    Raises:
+        StaleAttempt: the run was taken over.
+    """
+    with transaction.atomic():
+        conversation_lock(run.conversation_id)
+        moved = Run.objects.filter(pk=run.pk, attempt=run.attempt, state=RunState.RUNNING).update(
+            state=RunState.WAITING,
+            lease_until=None,
+            quarantined=False,
+            strikes=0,
+            worked_seconds=worked_seconds,
+        )
+        if not moved:
+            raise StaleAttempt
+        run.refresh_from_db()
+        run_event(run)
+        # Whoever decided between the interrupt and here found the run not yet waiting.
+        if not run_wake(run.pk):
+            run_next(run.conversation_id)
+
+
+def notice_post(conversation_id: UUID, text: str, dedupe: str) -> None:
+    """Post a notice in a conversation; the same `dedupe` posts it once."""
+    try:
+        with transaction.atomic():
+            conversation = conversation_lock(conversation_id)
+            message_write(
+                conversation=conversation, role=Role.NOTICE, text=redacted(text), dedupe=dedupe
+            )
+    except Conversation.DoesNotExist:
+        logger.info("notice.no_conversation", extra={"conversation": str(conversation_id)})
+    except IntegrityError:
+        logger.info("notice.posted_before", extra={"conversation": str(conversation_id)})
+
+
+def event_post(
+    *,
+    conversation_id: UUID,
+    kind: str,
+    payload: Mapping[str, Any],
+    run: Run | None = None,
+) -> Event:
+    """Write one durable event of another app (an export's progress)."""
+    return event_write(conversation_id=conversation_id, kind=kind, payload=payload, run=run)
+
+
+def _run_start(
+    conversation: Conversation, sender: User, message: Message, *, continues: Run | None
+) -> Run:
+    run = Run.objects.create(
+        conversation=conversation,
+        requester=sender,
+        message=message,
+        continues=continues,
+        language=conversation.language,
+        stop_mode=settings.STOP_MODE,
+        model=settings.CHAT_MODEL,
+    )
+    run_event(run)
+    run_next(conversation.pk)
+    run.refresh_from_db()
+    return run

@@ -1,0 +1,47 @@
+"""Celery's entrances to the runs: each loads an id and calls one service."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from celery import shared_task
+from celery.signals import worker_init, worker_shutting_down
+
+from agent_core.runs import drain
+from agent_core.runs.claims import leases_return, lost_enqueue
+from agent_core.runs.endings import run_parked
+from agent_core.runs.queue import QUARANTINE_TASK, WORK_TASK
+from agent_core.runs.sweeping import decided_wake
+from agent_core.runs.work import run_work
+
+
+@shared_task(name=WORK_TASK)
+def work(run_id: str) -> None:
+    """Work a run off."""
+    run_work(UUID(run_id))
+
+
+@shared_task(name=QUARANTINE_TASK)
+def quarantine(run_id: str) -> None:
+    """Work off, alone, a run whose worker has died."""
+    run_work(UUID(run_id), quarantined=True)
+
+
+@shared_task(name="runs.run_sweep")
+def sweep() -> None:
+    """Return the runs of dead workers, and enqueue what Redis has lost."""
+    for run_id in leases_return():
+        run_parked(run_id)
+    decided_wake()
+    lost_enqueue()
+
+
+@worker_init.connect
+def _stay(**_extra: Any) -> None:
+    drain.stay()
+
+
+@worker_shutting_down.connect
+def _leave(**_extra: Any) -> None:
+    drain.leave()

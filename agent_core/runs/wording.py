@@ -1,0 +1,101 @@
+"""Why a run ended, in words for staff: one grammar for the chat, the admin and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+if TYPE_CHECKING:
+    from agent_core.runs.models import StopRecord
+
+
+class Explanation(TypedDict):
+    """What the page shows under an answer."""
+
+    cause: str
+    rule_words: str
+    made: int
+    saved: int
+    done: list[str]
+    not_done: list[str]
+
+
+CAUSES: Final[Mapping[str, Any]] = {
+    "policy_block": gettext_lazy("a rule or a person refused"),
+    "completed": gettext_lazy("everything asked for is done"),
+    "fatal": gettext_lazy("it failed for good"),
+    "budget": gettext_lazy("a limit was reached"),
+    "answered": gettext_lazy("the assistant answered"),
+    "cancelled": gettext_lazy("you stopped it"),
+    "failed": gettext_lazy("the assistant could not go on"),
+    "parked": gettext_lazy("set aside for an operator"),
+}
+
+RULES: Final[Mapping[str, Any]] = {
+    "policy_block": gettext_lazy(
+        "One step was refused, and a refusal ends the request whatever else was going on."
+    ),
+    "completed": gettext_lazy(
+        "Every step is complete and nothing was left open, so its own text is the answer."
+    ),
+    "fatal": gettext_lazy("Every step failed in a way that trying again cannot mend."),
+    "budget": gettext_lazy("The request would have gone on, but its limit was used up."),
+    "answered": gettext_lazy("The assistant had nothing more to do and answered in its own words."),
+    "cancelled": gettext_lazy("The work ended at the next safe point after you asked."),
+    "failed": gettext_lazy("A fault on our side ended the request; it is in the log."),
+    "parked": gettext_lazy("Workers stopped several times on this request."),
+}
+
+LIMITS: Final[Mapping[str, Any]] = {
+    "model_calls": gettext_lazy("model calls: %(used)s of %(allowed)s"),
+    "tool_calls": gettext_lazy("steps: %(used)s of %(allowed)s"),
+    "tokens": gettext_lazy("tokens: %(used)s of %(allowed)s"),
+    "seconds": gettext_lazy("working time: %(used)s of %(allowed)s seconds"),
+    "tries": gettext_lazy("tries of one step: %(used)s of %(allowed)s"),
+}
+
+
+def explain(record: StopRecord) -> Explanation:
+    """Return why a run ended, in words."""
+    words = str(RULES.get(record.rule, ""))
+    limit = LIMITS.get(str(record.evidence.get("limit", "")))
+    if record.rule == "budget" and limit is not None:
+        words = f"{words} {_('Limit')}: {str(limit) % record.evidence}."
+    return {
+        "cause": str(CAUSES.get(record.rule, record.rule)),
+        "rule_words": words,
+        "made": record.model_calls_made,
+        "saved": record.model_calls_saved,
+        "done": list(record.done),
+        "not_done": list(record.not_done),
+    }
+
+
+def model_failed(*, retryable: bool) -> str:
+    """Return the sentence for a model that gave no usable answer."""
+    if retryable:
+        return _("The assistant's model is not answering just now. Nothing is lost; try again.")
+    return _("The assistant's model gave no usable answer. Try again or say it in other words.")
+
+
+def run_broke() -> str:
+    """Return the sentence for a fault of ours that ended a run."""
+    return _("The assistant could not finish this because of a fault on our side.")
+
+
+def refusal(*, state: str, title: str, who: str, sentence: str) -> str:
+    """Return what the staff member reads about a review that was not approved."""
+    if state == "rejected":
+        text = _("%(title)s: rejected by %(who)s. Nothing was done.") % {"title": title, "who": who}
+        return f"{text} {_('Reason')}: {sentence}" if sentence else text
+    if state == "withdrawn":
+        return _("%(title)s: withdrawn by %(who)s. Nothing was done.") % {
+            "title": title,
+            "who": who,
+        }
+    return _("%(title)s: nobody decided in time, so it expired. Nothing was done.") % {
+        "title": title
+    }

@@ -1,0 +1,211 @@
+"""Work one run off: claim it, go on from its checkpoint, and put it into its next state."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+from django.utils import translation
+from django.utils.module_loading import import_string
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
+from psycopg import Cursor
+from psycopg.rows import DictRow
+from psycopg_pool import PoolTimeout
+
+from agent_core.budget import Limits
+from agent_core.chat_models import chat_model
+from agent_core.checkpoints import FencedSaver, Pool, pool_open
+from agent_core.errors import ModelFailed, RunCancelled, RunDrained, StaleAttempt
+from agent_core.graph import RECURSION_LIMIT, graph_compile
+from agent_core.host import Parts
+from agent_core.runs.claims import lease_renew, run_claim, run_hand_back
+from agent_core.runs.django_host import DjangoHost
+from agent_core.runs.endings import run_cancelled, run_failed
+from agent_core.runs.models import Run
+from agent_core.runs.services import run_wait
+from agent_core.runs.wording import model_failed, refusal, run_broke
+from agent_core.toolset import Toolset, reference_new
+from reviews.models import Review
+
+logger = logging.getLogger(__name__)
+
+DATABASE_ERRORS = (OperationalError, InterfaceError, psycopg.OperationalError, PoolTimeout)
+"""With these the run is left as it is; its lease ends, and it goes on from its checkpoint."""
+
+
+@cache
+def toolset() -> Toolset:
+    """Return the tools of every registered toolset."""
+    return Toolset(tool for path in settings.TOOLSETS for tool in import_string(path))
+
+
+@cache
+def saver_pool() -> Pool:
+    """Return this process's pool for checkpoints, next to Django's own connections."""
+    return pool_open(conninfo())
+
+
+def conninfo() -> str:
+    """Return the libpq connection string of Django's default database."""
+    params = connection.get_connection_params()
+    keep = ("host", "port", "user", "password", "dbname", "sslmode", "connect_timeout")
+    return psycopg.conninfo.make_conninfo(
+        "", **{key: params[key] for key in keep if params.get(key)}
+    )
+
+
+def run_work(run_id: UUID, *, quarantined: bool = False) -> None:
+    """Claim a run and work on it until it ends, waits or is taken over."""
+    run = run_claim(run_id, quarantined=quarantined)
+    if run is None:
+        return
+    host = DjangoHost(run)
+    logger.info("run.claimed", extra={"run": str(run.pk), "attempt": run.attempt})
+    try:
+        with _lease_kept(host, run), translation.override(run.language):
+            _settle(run, host)
+    except StaleAttempt:
+        logger.warning("run.taken_over", extra={"run": str(run.pk), "attempt": run.attempt})
+    except DATABASE_ERRORS:
+        logger.warning("run.database_lost", extra={"run": str(run.pk)}, exc_info=True)
+    finally:
+        connection.close()
+
+
+def _settle(run: Run, host: DjangoHost) -> None:
+    """Go on with the run; whatever happens, it ends in a state of its own."""
+    try:
+        waits = _advance(run, host)
+    except (StaleAttempt, *DATABASE_ERRORS):
+        raise
+    except RunCancelled:
+        run_cancelled(run)
+        return
+    except RunDrained:
+        run_hand_back(run)
+        return
+    except ModelFailed as error:
+        reference = reference_new()
+        logger.warning(
+            "run.model_failed",
+            extra={"run": str(run.pk), "reference": reference, "code": error.code},
+            exc_info=True,
+        )
+        run_failed(run, sentence=model_failed(retryable=error.retryable), reference=reference)
+        return
+    except Exception:  # The boundary of the worker: a run never ends without a record.
+        reference = reference_new()
+        logger.exception("run.failed", extra={"run": str(run.pk), "reference": reference})
+        run_failed(run, sentence=run_broke(), reference=reference)
+        return
+    if waits:
+        run_wait(run, host.worked_seconds())
+
+
+def _advance(run: Run, host: DjangoHost) -> bool:
+    """Stream the graph from where its checkpoint stands; True when it now waits for people."""
+    parts = Parts(
+        host=host,
+        model=chat_model(
+            run.model,
+            timeout=settings.MODEL_TIMEOUT_SECONDS,
+            api_key=settings.GROQ_API_KEY or None,
+        ),
+        toolset=toolset(),
+        limits=Limits(**settings.RUN_LIMITS),
+        stop_mode=run.stop_mode,
+        passes=DATABASE_ERRORS,
+    )
+    graph = graph_compile(FencedSaver(saver_pool(), partial(_fence, run.pk, run.attempt)))
+    config: RunnableConfig = {
+        "configurable": {"thread_id": str(run.pk)},
+        "recursion_limit": RECURSION_LIMIT,
+    }
+    host.safe_point()
+    begin = _begin(run, graph, config)
+    for _step in graph.stream(
+        begin, config, context=parts, stream_mode="updates", durability="sync"
+    ):
+        pass
+    return bool(graph.get_state(config).interrupts)
+
+
+def _begin(run: Run, graph: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig) -> Any:
+    """Return what the graph is given: a first input, the decisions, or nothing to go on with."""
+    state = graph.get_state(config)
+    if state.created_at is None:
+        return {"batch": []}
+    if state.interrupts:
+        # The same rows give the same answer, so a second resume after a crash is harmless. It is
+        # wrapped, because a bare map of ids would be taken for LangGraph's own interrupt map.
+        return Command(resume={"decisions": decisions(run.pk, state.interrupts[0].value["calls"])})
+    return None
+
+
+def decisions(run_id: UUID, calls: list[str]) -> dict[str, dict[str, Any]]:
+    """Return what was decided about each waiting call, from the review rows."""
+    reviews = Review.objects.filter(run_id=run_id, call_id__in=calls).select_related("decided_by")
+    return {
+        str(review.call_id): {
+            "state": str(review.state),
+            "review": str(review.pk),
+            "changes": dict(review.changes),
+            "summary": review.title,
+            "sentence": refusal(
+                state=review.state,
+                title=review.title,
+                who=_name(review),
+                sentence=review.sentence,
+            ),
+        }
+        for review in reviews
+    }
+
+
+def _name(review: Review) -> str:
+    person = review.decided_by
+    return (person.get_full_name() or person.username) if person else ""
+
+
+def _fence(run_id: UUID, attempt: int, cursor: Cursor[DictRow]) -> None:
+    """Refuse a checkpoint of a stale attempt; a run that has just ended may write its last one."""
+    cursor.execute(
+        "SELECT 1 FROM runs_run WHERE id = %s AND attempt = %s FOR SHARE", (run_id, attempt)
+    )
+    if cursor.fetchone() is None:
+        raise StaleAttempt
+
+
+@contextmanager
+def _lease_kept(host: DjangoHost, run: Run) -> Iterator[None]:
+    """Renew the lease three times in its life while the body works."""
+    done = threading.Event()
+
+    def renew() -> None:
+        while not done.wait(settings.RUN_LEASE_SECONDS / 3):
+            try:
+                if not lease_renew(run.pk, run.attempt):
+                    host.lost = True
+                    return
+            except DATABASE_ERRORS:
+                logger.warning("run.lease_not_renewed", extra={"run": str(run.pk)})
+            finally:
+                connection.close()
+
+    keeper = threading.Thread(target=renew, name=f"lease-{run.pk}", daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        done.set()
+        keeper.join(timeout=5)
