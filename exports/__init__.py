@@ -1,1 +1,1 @@
-"""Documents written in the background."""
+"""Exports: a document of many rows, written in the background and fetched by its owner."""
