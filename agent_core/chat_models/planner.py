@@ -1,11 +1,41 @@
-"""From the messages of a window and the offered tools to a text or calls. Deterministic."""
+"""From the messages of a window and the offered tools to a text or calls. Deterministic.
+
+Look-ups come first and together; then what changes something, in one message, so that one
+receipt can end the turn. What the person still has to read after it goes into `remaining`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from langchain_core.messages import BaseMessage
+
+from agent_core.chat_models.requests import Need, needs_read
+from agent_core.chat_models.steps import Act, Look, Say, step_next
+from agent_core.chat_models.window import Window, window_read
+
+REMAINING: Final = "remaining"
+
+ABILITIES: Final = {
+    "customer_find": "find a customer",
+    "payments_list": "list payments",
+    "charge_invoice": "charge an open invoice",
+    "refund_request": "ask for a refund",
+    "ticket_create": "open a ticket",
+    "articles_search": "search the help articles",
+    "export_payments": "export payments or refunds",
+}
+_TOOL_OF: Final = {
+    "refund": "refund_request",
+    "charge": "charge_invoice",
+    "ticket": "ticket_create",
+    "search": "articles_search",
+    "export": "export_payments",
+    "find": "customer_find",
+    "paid": "payments_list",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +62,134 @@ class Plan:
     calls: tuple[PlannedCall, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """One need with the step that is due for it."""
+
+    need: Need
+    step: Look | Act | Say
+
+
 def plan_make(
     messages: Sequence[BaseMessage], offers: Sequence[Offer], *, one_at_a_time: bool = False
 ) -> Plan:
     """Plan the next message of the assistant."""
-    return Plan(text="Hello. How can I help?")
+    window = window_read(messages)
+    if not offers and window.system and window.words:
+        # Asked to rewrite a text: a planner cannot, so the text stands as it is.
+        return Plan(text=window.words)
+    offered = {offer.name: offer.fields for offer in offers}
+    needs = _needs(window)
+    due = [_Due(need, _step(need, window, needs, offered)) for need in needs]
+    calls = _calls(due, offered, one_at_a_time=one_at_a_time)
+    if calls:
+        return Plan(calls=calls)
+    return Plan(text=_text(due) or _nothing_to_do(offered))
+
+
+def _needs(window: Window) -> list[Need]:
+    """Return what is asked for; a bare answer to a question completes the earlier request."""
+    needs = needs_read(window.words)
+    bare = all(need.kind in ("find", "unknown") for need in needs) and len(window.words) < 80
+    if not (window.question and bare) or not needs:
+        return needs
+    completed = needs_read(f"{window.question.rstrip('.!? ')} {window.words}")
+    meant = [need for need in completed if need.kind not in ("find", "unknown", "greeting")]
+    open_ = [need for need in meant if _TOOL_OF.get(need.kind) not in window.acted]
+    return open_ or needs
+
+
+def _step(
+    need: Need, window: Window, needs: list[Need], offered: Mapping[str, frozenset[str]]
+) -> Look | Act | Say:
+    wanted = _TOOL_OF.get(need.kind)
+    if wanted is None:
+        return Say(_plain_answer(need, window, offered))
+    if wanted not in offered:
+        return Say(f"I cannot {ABILITIES[wanted]} for you here: “{need.words}” is not done.")
+    step = step_next(need, window, needs)
+    if not isinstance(step, Say) and step.tool not in offered:
+        return Say(f"I cannot {ABILITIES[step.tool]} for you here, so “{need.words}” is not done.")
+    if isinstance(step, Say):
+        return step
+    fields = offered[step.tool]
+    return replace(step, arguments={k: v for k, v in step.arguments.items() if k in fields})
+
+
+def _calls(
+    due: Sequence[_Due], offered: Mapping[str, frozenset[str]], *, one_at_a_time: bool
+) -> tuple[PlannedCall, ...]:
+    looks = [each for each in due if _only_reads(each.step)]
+    acts = [each for each in due if isinstance(each.step, Act) and not each.step.reads]
+    chosen = looks or acts
+    if one_at_a_time:
+        chosen = [each for each in due if not isinstance(each.step, Say)][:1]
+    calls = list(dict.fromkeys(_call(each.step) for each in chosen))
+    rest = [each for each in due if each not in chosen and not _is_told(each)]
+    if calls and rest and REMAINING in offered[calls[-1][0]]:
+        tool, arguments = calls[-1]
+        calls[-1] = (tool, (*arguments, (REMAINING, "; ".join(_open(each) for each in rest))))
+    return tuple(PlannedCall(tool, dict(arguments)) for tool, arguments in calls)
+
+
+def _only_reads(step: Look | Act | Say) -> bool:
+    return isinstance(step, Look) or (isinstance(step, Act) and step.reads)
+
+
+def _call(step: Look | Act | Say) -> tuple[str, tuple[tuple[str, str], ...]]:
+    if isinstance(step, Say):
+        raise TypeError("Words are not a call.")
+    return step.tool, tuple(step.arguments.items())
+
+
+def _is_told(each: _Due) -> bool:
+    """Tell whether the person reads this without the model: a tool that may stop said it."""
+    if not isinstance(each.step, Say):
+        return False
+    return not each.step.text or any(not _looks_up(reply.tool) for reply in each.step.replies)
+
+
+def _looks_up(tool: str) -> bool:
+    return tool in ("customer_find", "payments_list")
+
+
+def _open(each: _Due) -> str:
+    """Name what is still open: the request itself, or that its answer is still to be told."""
+    return f"tell: {each.need.words}" if isinstance(each.step, Say) else each.need.words
+
+
+def _text(due: Sequence[_Due]) -> str:
+    texts = [each.step.text for each in due if isinstance(each.step, Say)]
+    return "\n\n".join(dict.fromkeys(text for text in texts if text))
+
+
+def _plain_answer(need: Need, window: Window, offered: Mapping[str, frozenset[str]]) -> str:
+    match need.kind:
+        case "greeting":
+            return f"Hello. {_abilities(offered)}"
+        case "denied":
+            return f"Nothing was done for “{need.words}”."
+        case "status":
+            return _status(window)
+        case _:
+            return f"I did not understand “{need.words}”. {_abilities(offered)}"
+
+
+def _status(window: Window) -> str:
+    """Repeat the newest that the tools or the assistant said; nothing is made up."""
+    for text in window.earlier:
+        if text and not text.startswith("(") and text not in window.staff:
+            return f"The last I know: {text.strip()}"
+    return "Nothing is under way in this conversation."
+
+
+def _abilities(offered: Mapping[str, frozenset[str]]) -> str:
+    can = [words for tool, words in ABILITIES.items() if tool in offered]
+    if not can:
+        return "I have no tools here, so I can do nothing for you."
+    listed = can[0] if len(can) == 1 else f"{', '.join(can[:-1])} or {can[-1]}"
+    return f"I can {listed}. What shall I do?"
+
+
+def _nothing_to_do(offered: Mapping[str, frozenset[str]]) -> str:
+    return f"Hello. {_abilities(offered)}"
