@@ -140,10 +140,7 @@ class Call(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        ordering = (
-            "batch",
-            "position",
-        )
+        ordering = ("batch", "position")
         constraints = models.UniqueConstraint(
             fields=["run", "batch", "position"], name="call_place_unique"
         )
@@ -167,10 +164,7 @@ class ModelCall(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        ordering = (
-            "number",
-            "attempt",
-        )
+        ordering = ("number", "attempt")
         constraints = models.UniqueConstraint(
             fields=["run", "attempt", "number"], name="model_call_number_unique"
         )
