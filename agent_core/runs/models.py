@@ -141,8 +141,8 @@ class Call(models.Model):
 
     class Meta:
         ordering = ("batch", "position")
-        constraints = models.UniqueConstraint(
-            fields=["run", "batch", "position"], name="call_place_unique"
+        constraints = (
+            models.UniqueConstraint(fields=["run", "batch", "position"], name="call_place_unique"),
         )
 
     def __str__(self) -> str:
@@ -165,8 +165,10 @@ class ModelCall(models.Model):
 
     class Meta:
         ordering = ("number", "attempt")
-        constraints = models.UniqueConstraint(
-            fields=["run", "attempt", "number"], name="model_call_number_unique"
+        constraints = (
+            models.UniqueConstraint(
+                fields=["run", "attempt", "number"], name="model_call_number_unique"
+            ),
         )
 
     def __str__(self) -> str:
