@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from payments.money import Money
+from payments.states import IntentState
 
 # `unknown`: the outcome is being checked; it settles by itself and the conversation is told.
 Ended = Literal["succeeded", "failed", "unknown"]
+_ENDED: Final[Mapping[str, Ended]] = {
+    IntentState.OPEN: "unknown",
+    IntentState.SUCCEEDED: "succeeded",
+    IntentState.FAILED: "failed",
+}
+
+
+def ended(state: str) -> Ended:
+    """Read an intent's state as a result's: an open one is being checked."""
+    return _ENDED[state]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,3 +15,6 @@ REFUND_DAILY_LIMIT = env.amounts(
 CHARGE_REVIEW_ABOVE = env.amounts(
     "CHARGE_REVIEW_ABOVE", {"EUR": 200_000, "USD": 200_000, "JPY": 30_000_000}
 )
+
+# Tells a conversation how something that was being checked has ended.
+CONVERSATION_NOTICE = "agent_core.runs.services.notice_post"

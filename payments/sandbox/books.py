@@ -165,7 +165,15 @@ def find(db: sqlite3.Connection, payment_intent: str) -> sqlite3.Row | None:
     earlier = earlier_of(payment_intent)
     if row is not None or earlier is None or not 0 <= earlier.refunded <= earlier.amount:
         return row
-    _enter(db, payment_intent, earlier.amount, earlier.currency, "succeeded", earlier.method, "{}")
+    _enter(
+        db,
+        payment_intent,
+        amount=earlier.amount,
+        currency=earlier.currency,
+        status="succeeded",
+        method=earlier.method,
+        metadata="{}",
+    )
     db.execute(
         "UPDATE payment_intents SET refunded = ? WHERE id = ?", (earlier.refunded, payment_intent)
     )
@@ -173,11 +181,19 @@ def find(db: sqlite3.Connection, payment_intent: str) -> sqlite3.Row | None:
 
 
 def pay(
-    db: sqlite3.Connection, amount: int, currency: str, method: str, status: str, metadata: str
+    db: sqlite3.Connection, *, amount: int, currency: str, method: str, status: str, metadata: str
 ) -> dict[str, Any]:
     """Enter a payment and return it as it goes over the line."""
     name = f"pi_{secrets.token_hex(12)}"
-    _enter(db, name, amount, currency, status, method, metadata)
+    _enter(
+        db,
+        name,
+        amount=amount,
+        currency=currency,
+        status=status,
+        method=method,
+        metadata=metadata,
+    )
     return _payment(db.execute("SELECT * FROM payment_intents WHERE id = ?", (name,)).fetchone())
 
 
@@ -206,6 +222,7 @@ def refused(kind: str, code: str, message: str, *, status: int = 400, **more: An
 def _enter(
     db: sqlite3.Connection,
     name: str,
+    *,
     amount: int,
     currency: str,
     status: str,

@@ -29,11 +29,19 @@ def charge(db: sqlite3.Connection, form: Form) -> Answer:
         return refused(_INVALID, "resource_missing", "No such payment_method.", status=404)
     if form.get("confirm") != "true":
         return refused(_INVALID, "parameter_missing", "This sandbox only confirms at once.")
-    if fault_of(method) == DECLINED:
-        payment = books.pay(db, amount, currency, method, "requires_payment_method", _kept(form))
+    declined = fault_of(method) == DECLINED
+    payment = books.pay(
+        db,
+        amount=amount,
+        currency=currency,
+        method=method,
+        status="requires_payment_method" if declined else "succeeded",
+        metadata=_kept(form),
+    )
+    if declined:
         more = {"decline_code": "generic_decline", "payment_intent": payment}
         return refused("card_error", "card_declined", "Declined.", status=402, **more)
-    return Answer(200, books.pay(db, amount, currency, method, "succeeded", _kept(form)))
+    return Answer(200, payment)
 
 
 def refund(db: sqlite3.Connection, form: Form) -> Answer:
@@ -41,19 +49,23 @@ def refund(db: sqlite3.Connection, form: Form) -> Answer:
     payment = books.find(db, form.get("payment_intent", ""))
     if payment is None:
         return refused(_INVALID, "resource_missing", "No such payment_intent.", status=404)
-    if payment["status"] != "succeeded":
-        return refused(_INVALID, "charge_not_refundable", "The payment did not succeed.")
-    if fault_of(payment["payment_method"]) == DISPUTED:
-        return refused(_INVALID, "charge_disputed", "The charge is disputed.")
     left = payment["amount"] - payment["refunded"]
-    if left == 0:
-        return refused(_INVALID, "charge_already_refunded", "The charge is already refunded.")
+    code = _not_refundable(payment, left)
+    if code:
+        return refused(_INVALID, code, "The charge cannot be refunded.")
     amount = _amount(form) if "amount" in form else left
-    if amount is None:
-        return refused(_INVALID, "parameter_invalid", "Invalid amount.", param="amount")
-    if amount > left:
-        return refused(_INVALID, "amount_too_large", "More than is left.", param="amount")
+    if amount is None or amount > left:
+        code = "parameter_invalid" if amount is None else "amount_too_large"
+        return refused(_INVALID, code, "Invalid amount.", param="amount")
     return Answer(200, books.give_back(db, payment, amount, _kept(form)))
+
+
+def _not_refundable(payment: sqlite3.Row, left: int) -> str:
+    if payment["status"] != "succeeded":
+        return "charge_not_refundable"
+    if fault_of(payment["payment_method"]) == DISPUTED:
+        return "charge_disputed"
+    return "" if left else "charge_already_refunded"
 
 
 def _amount(form: Form) -> int | None:

@@ -1,0 +1,84 @@
+"""What a gateway is: it builds a body once, sends it under its key, and finds what it sent.
+
+Only `payments.services*` uses gateways. A gateway never raises for what a processor or a line may
+do: a reply is `succeeded`, `failed` for good, or `unknown`, and `unknown` is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol, cast
+from uuid import UUID
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from payments.states import Operation
+
+ReplyState = Literal["succeeded", "failed", "unknown"]
+Failure = Literal[
+    "",
+    "declined",
+    "declined_for_now",
+    "disputed",
+    "already_refunded",
+    "above_left",
+    "key_conflict",
+    "refused",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is sent, at every try the same, and since when; the processor's name for it if known."""
+
+    operation: Operation
+    intent_id: UUID
+    key: str
+    body: Mapping[str, str]
+    since: datetime
+    processor_ref: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a try came to. `detail` is for the log alone."""
+
+    state: ReplyState
+    processor_ref: str = ""
+    failure: Failure = ""
+    detail: str = ""
+
+
+class Gateway(Protocol):
+    """One processor."""
+
+    def charge_body(
+        self, *, intent_id: UUID, amount_minor: int, currency: str, method_ref: str, reference: str
+    ) -> dict[str, str]:
+        """Build what a charge sends; it is stored with the intent and never built again."""
+        ...
+
+    def refund_body(
+        self, *, intent_id: UUID, amount_minor: int, payment_ref: str, reference: str
+    ) -> dict[str, str]:
+        """Build what a refund sends; it is stored with the intent and never built again."""
+        ...
+
+    def send(self, order: Order) -> Reply:
+        """Send the stored body under the stored key."""
+        ...
+
+    def find(self, order: Order) -> Reply | None:
+        """Look for what an earlier try did, by our metadata; None when there is certainly nothing.
+
+        A look-up that got no certain answer is `unknown`, never None.
+        """
+        ...
+
+
+def gateway_named(name: str) -> Gateway:
+    """Return the gateway registered under a name."""
+    return cast("Gateway", import_string(settings.PAYMENT_GATEWAYS[name])())

@@ -1,0 +1,64 @@
+"""The ledger's front door: all that moves money, and the settling of what was left open."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import DatabaseError
+from django.utils import timezone
+
+from agent_core.errors import CountersignError
+from payments.models import Intent
+from payments.services_charges import charge_make
+from payments.services_intents import intent_claim, intent_try
+from payments.services_refunds import refund_make
+from payments.services_settle import notices_post, reply_store
+from payments.states import IntentState
+
+__all__ = ["charge_make", "intent_settle", "intents_settle", "refund_make"]
+
+log = logging.getLogger(__name__)
+
+# One tick's work: more waits for the next, which comes in seconds.
+MOST_A_TICK: Final = 20
+# A message that could not be posted in this time is given up; the log has it.
+OWED_FOR: Final = timedelta(days=1)
+
+
+def intent_settle(*, intent_id: UUID) -> bool:
+    """Ask the processor about an open intent when that is due, and tell who waits if it is settled.
+
+    Safe to run twice at once: one caller gets the try, one change of state wins. Returns whether
+    the intent is settled now.
+    """
+    intent = Intent.objects.get(pk=intent_id)
+    if intent.state == IntentState.OPEN and intent_claim(intent):
+        intent = reply_store(intent=intent, reply=intent_try(intent), call=None, context=None)
+    if intent.state == IntentState.OPEN:
+        return False
+    _tell(intent)
+    return True
+
+
+def intents_settle() -> int:
+    """Settle what is due, and post what is owed to conversations; return how many were settled."""
+    due = Intent.objects.filter(state=IntentState.OPEN, next_try_at__lte=timezone.now())
+    first = due.order_by("next_try_at").values_list("pk", flat=True)[:MOST_A_TICK]
+    settled = sum(intent_settle(intent_id=intent_id) for intent_id in list(first))
+    lately = timezone.now() - OWED_FOR
+    owed = Intent.objects.filter(calls__waiting=True, settled_at__gte=lately)
+    for intent in owed.distinct().order_by("settled_at")[:MOST_A_TICK]:
+        _tell(intent)
+    return settled
+
+
+def _tell(intent: Intent) -> None:
+    try:
+        notices_post(intent)
+    except (DatabaseError, ObjectDoesNotExist, CountersignError):
+        # A conversation that cannot be told must not keep other intents from being settled.
+        log.exception("notice.failed", extra={"intent": str(intent.pk)})

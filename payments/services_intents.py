@@ -1,0 +1,223 @@
+"""One outside effect from its committed row to its settled result; both operations go through here.
+
+Step 1, a transaction: the row (`services_refunds`, `services_charges`). Step 2, no transaction and
+no connection: the try. Step 3, a transaction: the result (`services_settle`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, TypeVar
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agent_core.contract import RunContext
+from agent_core.errors import ContractBroken
+from payments.errors import IntentBusy
+from payments.gateways.base import Order, Reply, gateway_named
+from payments.locks import intent_lock, target_lock
+from payments.models import Intent, IntentCall
+from payments.retries import ORPHAN_AFTER, key_outlived, next_try
+from payments.services_settle import reply_store
+from payments.states import IntentState, Operation
+
+_PAUSE_SECONDS: Final = 0.05
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """An intent as a call found or made it; `attached` when another call had made it."""
+
+    intent: Intent
+    call: IntentCall
+    attached: bool
+
+
+def intent_create(
+    *,
+    context: RunContext,
+    operation: Operation,
+    target_id: UUID,
+    amount_minor: int,
+    currency: str,
+    review_id: UUID | None,
+    result: dict[str, str],
+    body: Callable[[UUID], dict[str, str]],
+) -> Started:
+    """Write the row of a wanted effect, in the caller's transaction and under its locks."""
+    intent_id, now = uuid4(), timezone.now()
+    intent = Intent.objects.create(
+        id=intent_id,
+        operation=operation,
+        target_id=target_id,
+        amount_minor=amount_minor,
+        currency=currency,
+        gateway=settings.PAYMENT_GATEWAY,
+        # Never shared by two operations or two wishes: a key belongs to one row.
+        idempotency_key=f"{operation}-{intent_id}",
+        body=body(intent_id),
+        result=result,
+        call_id=context.call_id,
+        run_id=context.run_id,
+        attempt=context.attempt,
+        conversation_id=context.conversation_id,
+        review_id=review_id,
+        requester_id=context.requester_id,
+        next_try_at=now + ORPHAN_AFTER,
+        created_at=now,
+    )
+    return Started(intent=intent, call=_call_row(intent, context, attached=False), attached=False)
+
+
+def intent_replayed(context: RunContext) -> Started | None:
+    """Return what a call with this very id began or attached to earlier."""
+    if context.call_id is None:
+        return None
+    call = IntentCall.objects.select_related("intent").filter(call_id=context.call_id).first()
+    if call is None:
+        return None
+    return Started(intent=call.intent, call=call, attached=call.attached)
+
+
+def intent_attach(context: RunContext, intent: Intent) -> Started:
+    """Join an open intent that means the same: no new key, no new review."""
+    return Started(intent=intent, call=_call_row(intent, context, attached=True), attached=True)
+
+
+def intent_begin(begin: Callable[[], ResultT]) -> ResultT:
+    """Run step 1; while another try on the same target is in the air, wait for it a little.
+
+    Raises:
+        IntentBusy: the other one's outcome is not known in time; nothing was written.
+    """
+    until = time.monotonic() + float(settings.PAYMENT_TIMEOUT_SECONDS)
+    while True:
+        try:
+            return begin()
+        except IntentBusy as busy:
+            if not busy.data.get("in_flight") or time.monotonic() >= until:
+                raise
+        _connection_free()
+        time.sleep(_PAUSE_SECONDS)
+
+
+def intent_finish(started: Started, context: RunContext) -> Intent:
+    """Run steps 2 and 3 for a call, and return the intent as the call may report it.
+
+    Only the call that made an intent tries it, and only until a first answer is missing; all later
+    tries are the settle task's.
+    """
+    intent = started.intent
+    if intent.state == IntentState.OPEN and intent.unknown_at is None:
+        if not started.attached:
+            # Made here, or by an attempt that died: the key makes a second try harmless.
+            _count_try(intent)
+            reply = intent_try(intent)
+            return reply_store(intent=intent, reply=reply, call=started.call, context=context)
+        intent = _awaited(intent)
+    if intent.state == IntentState.OPEN:
+        intent = _told(started, context)
+    return intent
+
+
+def intent_claim(intent: Intent) -> bool:
+    """Take the next try of an open intent when it is due; False when another has it."""
+    now = timezone.now()
+    due = Intent.objects.filter(pk=intent.pk, state=IntentState.OPEN, next_try_at__lte=now)
+    later = next_try(intent.tries + 1, now, settings.PAYMENT_TIMEOUT_SECONDS)
+    # The wait is longer than a try takes, so that two tasks do not ask at once.
+    lease = timedelta(seconds=2 * settings.PAYMENT_TIMEOUT_SECONDS)
+    taken = due.update(tries=F("tries") + 1, next_try_at=max(later, now + lease))
+    intent.refresh_from_db()
+    return taken == 1
+
+
+def intent_try(intent: Intent) -> Reply:
+    """Ask the processor once, with no transaction open and no connection held.
+
+    Within the key's life the stored body goes out under the stored key. After it, or once the
+    processor has named the object, we look for it first.
+    """
+    _connection_free()
+    gateway, order = gateway_named(intent.gateway), _order(intent)
+    if key_outlived(intent.created_at, timezone.now()) or intent.processor_ref:
+        found = gateway.find(order)
+        if found is not None:
+            return found
+    reply = gateway.send(order)
+    doubtful = intent.unknown_at is not None or reply.failure in {
+        "key_conflict",
+        "already_refunded",
+    }
+    if reply.state != "failed" or not doubtful:
+        return reply
+    # A refusal now does not undo what an earlier try may have done.
+    return gateway.find(order) or reply
+
+
+def _order(intent: Intent) -> Order:
+    return Order(
+        operation=Operation(intent.operation),
+        intent_id=intent.pk,
+        key=intent.idempotency_key,
+        body=intent.body,
+        since=intent.created_at,
+        processor_ref=intent.processor_ref,
+    )
+
+
+def _connection_free() -> None:
+    if connection.in_atomic_block:
+        # Only a test's own wrapper is let through; a real one would hold a connection for seconds.
+        if not all(getattr(block, "_from_testcase", False) for block in connection.atomic_blocks):
+            raise ContractBroken("The processor is never asked inside a transaction.")
+        return
+    connection.close()
+
+
+def _count_try(intent: Intent) -> None:
+    now = timezone.now()
+    Intent.objects.filter(pk=intent.pk, state=IntentState.OPEN).update(
+        tries=F("tries") + 1, next_try_at=now + ORPHAN_AFTER
+    )
+
+
+def _awaited(intent: Intent) -> Intent:
+    """Wait a little for a try that another call has in the air."""
+    until = time.monotonic() + float(settings.PAYMENT_TIMEOUT_SECONDS)
+    while intent.state == IntentState.OPEN and intent.unknown_at is None:
+        if time.monotonic() >= until:
+            break
+        _connection_free()
+        time.sleep(_PAUSE_SECONDS)
+        intent = Intent.objects.get(pk=intent.pk)
+    return intent
+
+
+def _told(started: Started, context: RunContext) -> Intent:
+    """Owe this conversation a message, unless the intent has settled meanwhile."""
+    with transaction.atomic():
+        context.fence()
+        target_lock(started.intent)
+        intent = intent_lock(started.intent.pk)
+        if intent.state == IntentState.OPEN:
+            IntentCall.objects.filter(pk=started.call.pk).update(waiting=True)
+    return intent
+
+
+def _call_row(intent: Intent, context: RunContext, *, attached: bool) -> IntentCall:
+    return IntentCall.objects.create(
+        intent=intent,
+        call_id=context.call_id,
+        conversation_id=context.conversation_id,
+        attached=attached,
+    )

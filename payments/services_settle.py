@@ -1,0 +1,165 @@
+"""Store what a try came to: the state moves once, by conditional update, whoever comes first.
+
+Conversations that were told "is being checked" are owed a message; it is posted exactly once.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from agent_core.contract import RunContext
+from payments.balances import payment_left
+from payments.gateways.base import Reply
+from payments.locks import intent_lock, target_lock
+from payments.models import Intent, IntentCall, Invoice, Payment, PaymentMethod, Refund
+from payments.money import Money
+from payments.references import payment_reference
+from payments.retries import next_try
+from payments.sentences import code_of, sentence
+from payments.states import (
+    INTENT_MOVES,
+    INVOICE_MOVES,
+    REFUND_MOVES,
+    IntentState,
+    InvoiceState,
+    Operation,
+    PaymentState,
+    RefundState,
+    states_before,
+)
+
+log = logging.getLogger(__name__)
+
+
+def reply_store(
+    *, intent: Intent, reply: Reply, call: IntentCall | None, context: RunContext | None
+) -> Intent:
+    """Store a reply in one transaction and return the intent as it then is.
+
+    `call` is who asked; its conversation hears the result from it. Without one, the settle task
+    asked, and every conversation concerned is owed a message.
+    """
+    with transaction.atomic(durable=True):
+        if context is not None:
+            context.fence()
+        target = target_lock(intent)
+        if reply.state == "unknown":
+            _keep_asking(intent, reply, call)
+        else:
+            _settle(intent, target, reply)
+            _owe_messages(intent, call)
+        return intent_lock(intent.pk)
+
+
+def notices_post(intent: Intent) -> int:
+    """Post the owed messages of a settled intent; a second caller finds nothing left to post."""
+    post = import_string(settings.CONVERSATION_NOTICE)
+    owed = IntentCall.objects.filter(intent=intent, waiting=True)
+    with transaction.atomic():
+        rows = list(owed.select_for_update(skip_locked=True))
+        conversations = {row.conversation_id for row in rows if row.conversation_id}
+        for conversation_id in conversations:
+            post(conversation_id, notice_text(intent), f"intent:{intent.pk}")
+        owed.filter(pk__in=[row.pk for row in rows]).update(waiting=False)
+    return len(conversations)
+
+
+def notice_text(intent: Intent) -> str:
+    """Say how a settled intent ended, in a sentence that stands by itself."""
+    result = intent.result
+    money = Money(intent.amount_minor, intent.currency)
+    text = sentence(result["code"], money, result["target"])
+    return f"{text} ({result['reference']})" if result["reference"] else text
+
+
+def _keep_asking(intent: Intent, reply: Reply, call: IntentCall | None) -> None:
+    now = timezone.now()
+    still_open = Intent.objects.filter(pk=intent.pk, state=IntentState.OPEN)
+    soon = next_try(1, now, settings.PAYMENT_TIMEOUT_SECONDS)
+    first = still_open.filter(unknown_at=None).update(unknown_at=now, next_try_at=soon)
+    if reply.processor_ref:
+        still_open.update(processor_ref=reply.processor_ref)
+    if first:
+        Refund.objects.filter(intent=intent, state=RefundState.SENDING).update(
+            state=RefundState.UNKNOWN
+        )
+    if call is not None and still_open.exists():
+        IntentCall.objects.filter(pk=call.pk).update(waiting=True)
+
+
+def _settle(intent: Intent, target: Payment | Invoice, reply: Reply) -> None:
+    now = timezone.now()
+    state = IntentState(reply.state)
+    moved = Intent.objects.filter(
+        pk=intent.pk, state__in=states_before(INTENT_MOVES, state)
+    ).update(
+        state=state, processor_ref=reply.processor_ref, failure_code=reply.failure, settled_at=now
+    )
+    if not moved:
+        return
+    if isinstance(target, Invoice):
+        result = _settle_charge(intent, target, reply, now)
+    else:
+        result = _settle_refund(intent, target, reply, now)
+    Intent.objects.filter(pk=intent.pk).update(result=intent.result | result)
+    log.info("intent.settled", extra={"intent": str(intent.pk), "outcome": result["code"]})
+
+
+def _settle_charge(
+    intent: Intent, invoice: Invoice, reply: Reply, now: datetime
+) -> dict[str, str | int]:
+    result: dict[str, str | int] = {"target": invoice.reference, "reference": ""}
+    if reply.state == "failed":
+        return result | {"code": code_of(Operation.CHARGE, reply.failure)}
+    payment = Payment.objects.create(
+        reference=payment_reference(),
+        customer=invoice.customer,
+        invoice=invoice,
+        method=PaymentMethod.objects.get(pk=intent.result["method"]),
+        intent=intent,
+        amount_minor=intent.amount_minor,
+        currency=intent.currency,
+        state=PaymentState.SUCCEEDED,
+        processor_ref=reply.processor_ref,
+        paid_at=now,
+    )
+    Invoice.objects.filter(
+        pk=invoice.pk, state__in=states_before(INVOICE_MOVES, InvoiceState.PAID)
+    ).update(state=InvoiceState.PAID)
+    return result | {
+        "code": code_of(Operation.CHARGE, "completed"),
+        "reference": payment.reference,
+        "payment": str(payment.pk),
+    }
+
+
+def _settle_refund(
+    intent: Intent, payment: Payment, reply: Reply, now: datetime
+) -> dict[str, str | int]:
+    state = RefundState(reply.state)
+    Refund.objects.filter(intent=intent, state__in=states_before(REFUND_MOVES, state)).update(
+        state=state, processor_ref=reply.processor_ref, settled_at=now
+    )
+    succeeded = state == RefundState.SUCCEEDED
+    return {
+        "target": payment.reference,
+        "reference": Refund.objects.get(intent=intent).reference if succeeded else "",
+        "code": code_of(Operation.REFUND, "completed" if succeeded else reply.failure),
+        "left_minor": payment_left(payment),
+    }
+
+
+def _owe_messages(intent: Intent, call: IntentCall | None) -> None:
+    """Note who is owed a message: all that were told to wait, but not who hears it right now."""
+    rows = IntentCall.objects.filter(intent=intent)
+    if call is not None:
+        rows.filter(conversation_id=call.conversation_id).update(waiting=False)
+    elif not rows.filter(waiting=True).exists():
+        # The run that made it never came back to say anything.
+        rows.filter(attached=False).update(waiting=True)
