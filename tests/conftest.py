@@ -69,14 +69,16 @@ def no_network() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
-    """Add the checkpoint tables, which no migration makes, to the test database."""
-    try:
-        from agent_core.checkpoints import setup
-    except ImportError:  # GUARD: remove when agent_core.checkpoints has landed
-        return
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Add the checkpoint tables, which no migration makes; let go of them at the end."""
+    from agent_core.checkpoints import setup
+    from agent_core.runs.work import saver_pool
+
     with django_db_blocker.unblock():
         setup(_test_database_url())
+    yield
+    if saver_pool.cache_info().currsize:
+        saver_pool().close()
 
 
 def _test_database_url() -> str:
