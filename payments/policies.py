@@ -32,6 +32,18 @@ def _right_missing(right: str, text: str) -> Policy:
     return right_missing
 
 
+def refund_going(proposal: Proposal, facts: Facts) -> Verdict | None:
+    """Pass what is on its way already: a replay of this call, or the same wish said again.
+
+    A replay still has its approval to show; a repeat attaches to the open refund and sends nothing.
+    """
+    if facts["begun"]:
+        return refund_always(proposal, facts)
+    if facts["attaches"]:
+        return Verdict(kind="allow", rule="refund.attaches")
+    return None
+
+
 def payment_disputed(proposal: Proposal, facts: Facts) -> Verdict | None:
     """Block a refund while the bank decides: the customer could be paid twice."""
     if not facts["disputed"]:
@@ -52,8 +64,14 @@ def refund_above_left(proposal: Proposal, facts: Facts) -> Verdict | None:
         "payment": facts["payment"],
         "wanted": _amount(facts, "wanted_minor"),
         "left": _amount(facts, "left_minor"),
+        "waiting": _amount(facts, "waiting_minor"),
     }
-    if left <= 0:
+    if facts["waiting_minor"]:
+        text = _(
+            "{waiting} of {payment} already waits for a decision; beside it {left} can still be "
+            "refunded. Nothing was refunded now."
+        )
+    elif left <= 0:
         text = _("Nothing is left to refund on {payment}. Nothing was refunded.")
     else:
         text = _(
@@ -91,11 +109,13 @@ def refund_always(proposal: Proposal, facts: Facts) -> Verdict | None:
     )
 
 
-def invoice_not_open(proposal: Proposal, facts: Facts) -> Verdict | None:
-    """Let a paid or void invoice through to the tool, which says so and moves nothing."""
-    if facts["open"]:
-        return None
-    return Verdict(kind="allow", rule="charge.not_open")
+def charge_going(proposal: Proposal, facts: Facts) -> Verdict | None:
+    """Pass what moves nothing new: a charge on its way, an invoice that is paid or void."""
+    if facts["attaches"]:
+        return Verdict(kind="allow", rule="charge.attaches")
+    if not facts["open"]:
+        return Verdict(kind="allow", rule="charge.not_open")
+    return None
 
 
 def charge_above(proposal: Proposal, facts: Facts) -> Verdict | None:
@@ -131,6 +151,7 @@ def charge_unnamed(proposal: Proposal, facts: Facts) -> Verdict | None:
 
 REFUND_POLICIES: Final[tuple[Policy, ...]] = (
     _right_missing(REQUEST_REFUND, "Your role may not ask for refunds. Nothing was refunded."),
+    refund_going,
     payment_disputed,
     refund_above_left,
     refund_daily_limit,
@@ -139,7 +160,7 @@ REFUND_POLICIES: Final[tuple[Policy, ...]] = (
 
 CHARGE_POLICIES: Final[tuple[Policy, ...]] = (
     _right_missing(REQUEST_CHARGE, "Your role may not charge customers. Nothing was charged."),
-    invoice_not_open,
+    charge_going,
     charge_above,
     charge_named,
     charge_unnamed,

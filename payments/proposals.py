@@ -64,7 +64,7 @@ def refund_proposal(ask: RefundAsk) -> ReviewProposal:
         subject_hash=subject_hash(
             Operation.REFUND, payment.pk, ask.amount_minor, payment.currency, ask.version
         ),
-        title=_("Refund {amount} to {name}").format(amount=amount, name=_one_line(customer.name)),
+        title=_("Refund {amount} to {name}").format(amount=amount, name=one_line(customer.name)),
         button=_("Approve {amount}").format(amount=amount),
         amount_minor=ask.amount_minor,
         currency=payment.currency,
@@ -86,7 +86,7 @@ def refund_proposal(ask: RefundAsk) -> ReviewProposal:
 def charge_proposal(ask: ChargeAsk) -> ReviewProposal:
     """Return what a person is asked about a charge: a second one, or the one who asked."""
     invoice, customer = ask.invoice, ask.invoice.customer
-    amount, name = _money(invoice.amount_minor, invoice.currency), _one_line(customer.name)
+    amount, name = _money(invoice.amount_minor, invoice.currency), one_line(customer.name)
     if ask.requester_confirms:
         title = _("Confirm before {name} is charged {amount}").format(name=name, amount=amount)
         button, fields = _("Confirm {amount}").format(amount=amount), {"confirm": "requester"}
@@ -115,7 +115,7 @@ def charge_proposal(ask: ChargeAsk) -> ReviewProposal:
             _row(_("Effect"), effect),
             _row(_("Watch"), " ".join(warnings) or _("No dispute.")),
             _row(_("Asked by"), ask.asked_by),
-            _row(_("Reason"), _one_line(invoice.description) or _("No description.")),
+            _row(_("Reason"), one_line(invoice.description) or _("No description.")),
             _row(_("Customer"), _customer_text(customer)),
             *ask.origins,
         ),
@@ -154,8 +154,13 @@ def origin_rows(arguments: Mapping[str, Any], words: Sequence[str], currency: st
             continue
         said = _stands(name, str(value), words, currency)
         text = _("in the staff member's words") if said else _("not in the staff member's words")
-        rows.append(_row(label, f"{_one_line(str(value))[:120]}: {text}"))
+        rows.append(_row(label, f"{one_line(str(value))[:120]}: {text}"))
     return rows
+
+
+def reason_text(reason: object) -> str:
+    """Return a reason as it is stored and shown: one line of a bounded length."""
+    return one_line(str(reason or ""))[:REASON_LENGTH]
 
 
 def method_text(method: PaymentMethod) -> str:
@@ -215,10 +220,10 @@ def _disputes_text(count: int) -> str:
 
 
 def _customer_text(customer: Customer) -> str:
-    return f"{_one_line(customer.name)}, {customer.email}, {customer.reference}"
+    return f"{one_line(customer.name)}, {customer.email}, {customer.reference}"
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Keep the text but no line break or control sign in it: it stands inside a sentence."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 

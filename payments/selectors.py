@@ -6,6 +6,7 @@ Tools, reviews and exports look here; a record outside the asker's teams is the 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,12 +14,12 @@ from typing import Final
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
 from payments.models import Customer, Invoice, Payment, PaymentMethod, Refund, Team
 from payments.periods import Period
-from payments.states import InvoiceState, RefundState
+from payments.states import REFUND_COUNTS, InvoiceState, RefundState
 from payments.words import keys_in, plain
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,12 @@ def customer_find(team_ids: TeamIds, key: str, *, asker: int | None = None) -> F
     return match
 
 
+def key_means(customer: Customer, key: str, team_ids: TeamIds) -> bool:
+    """Tell whether this key means this customer, though it may fit others too."""
+    mine = Customer.objects.filter(pk=customer.pk, team_id__in=team_ids)
+    return mine.filter(_is_key(key) | _has_name(key)).exists()
+
+
 def customers_named(team_ids: TeamIds, words: Sequence[str]) -> tuple[Customer, ...]:
     """Return the customers in these teams whom addresses and references in the words name."""
     wanted = Q(pk__in=())
@@ -80,12 +87,12 @@ def customer_by_id(team_ids: TeamIds, customer_id: UUID) -> Customer | None:
 
 
 def payment_by_reference(
-    team_ids: TeamIds, customer_id: UUID, reference: str, *, asker: int | None = None
+    team_ids: TeamIds, customer_id: UUID | None, reference: str, *, asker: int | None = None
 ) -> Payment | None:
     """Return the customer's payment; another customer's or team's is the same as none."""
     named = Payment.objects.filter(reference__in=payment_spellings(reference))
     payment = (
-        named.filter(customer_id=customer_id, customer__team_id__in=team_ids)
+        named.filter(customer__in=_one(customer_id), customer__team_id__in=team_ids)
         .select_related("customer", "method")
         .first()
     )
@@ -95,18 +102,35 @@ def payment_by_reference(
 
 
 def invoice_by_reference(
-    team_ids: TeamIds, customer_id: UUID, reference: str, *, asker: int | None = None
+    team_ids: TeamIds, customer_id: UUID | None, reference: str, *, asker: int | None = None
 ) -> Invoice | None:
     """Return the customer's invoice; another customer's or team's is the same as none."""
     named = Invoice.objects.filter(reference=reference.strip().upper())
     invoice = (
-        named.filter(customer_id=customer_id, customer__team_id__in=team_ids)
+        named.filter(customer__in=_one(customer_id), customer__team_id__in=team_ids)
         .select_related("customer")
         .first()
     )
     if invoice is None:
         _audit_denied(named, (), asker, "invoice")
     return invoice
+
+
+def refunded_of(payments: Sequence[Payment]) -> dict[UUID, int]:
+    """Sum by payment what was refunded or is on its way back, for a whole list at once."""
+    rows = (
+        Refund.objects.filter(payment__in=payments, state__in=REFUND_COUNTS)
+        .values_list("payment_id")
+        .annotate(total=Sum("amount_minor"))
+        .order_by()
+    )
+    return dict(rows)
+
+
+def payment_currency(reference: str) -> str | None:
+    """Return the currency of a payment, for comparing two calls; it is told to nobody."""
+    named = Payment.objects.filter(reference__in=payment_spellings(reference))
+    return named.values_list("currency", flat=True).first()
 
 
 def payment_spellings(reference: str) -> tuple[str, ...]:
@@ -145,6 +169,20 @@ def methods_of(customer: Customer) -> QuerySet[PaymentMethod]:
     return PaymentMethod.objects.filter(customer=customer).order_by("-is_default", "kind", "last4")
 
 
+def methods_fitting(customer: Customer, text: str) -> list[PaymentMethod]:
+    """Return the saved ways to pay that a text means; an empty one means the usual way."""
+    ways = list(methods_of(customer))
+    wanted = plain(text)
+    if not wanted:
+        usual = [way for way in ways if way.is_default]
+        return usual or (ways if len(ways) == 1 else [])
+    digits = re.search(r"(?<![0-9])[0-9]{4}$", wanted)
+    if digits:
+        return [way for way in ways if way.last4 == digits.group()]
+    names = wanted.replace("_", " ")
+    return [way for way in ways if names in (plain(way.brand), plain(way.get_kind_display()))]
+
+
 def refunds_lately(customer: Customer, now: datetime | None = None) -> list[Refund]:
     """Return the refunds to this customer of the last 30 days, for the reviewer to watch."""
     since = (now or timezone.now()) - timedelta(days=OTHER_REFUNDS_DAYS)
@@ -154,6 +192,10 @@ def refunds_lately(customer: Customer, now: datetime | None = None) -> list[Refu
 def disputes_of(customer: Customer) -> int:
     """Return how many of the customer's payments are disputed at the bank."""
     return Payment.objects.filter(customer=customer, disputed=True).count()
+
+
+def _one(customer_id: UUID | None) -> list[UUID]:
+    return [] if customer_id is None else [customer_id]
 
 
 def _is_key(key: str) -> Q:

@@ -1,0 +1,148 @@
+"""Look up what the policies read, fresh at each asking: at the gate, and again just before acting.
+
+A call's own waiting review and its own intent never count against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Q, Sum
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agent_core.contract import RunContext
+from payments import balances
+from payments.lookups import invoice_named, payment_named
+from payments.models import IntentCall, Payment
+from payments.money import MoneyInvalid, money_parse
+from payments.states import InvoiceState, Operation, PaymentState
+from payments.words import amount_in_words, key_in_words
+from reviews.models import Review
+from reviews.states import State
+
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a payment holds for a new request: paid, minus refunded, minus what waits."""
+
+    left_minor: int
+    refunded_minor: int
+    waiting_minor: int
+
+
+def review_of(context: RunContext) -> Review | None:
+    """Return the review of this very call, if one was asked for."""
+    if context.call_id is None:
+        return None
+    return Review.objects.filter(call_id=context.call_id).first()
+
+
+def payment_left_for(payment: Payment, own: Review | None) -> Left:
+    """Return what is left for a request. Once it is approved, waiting ones no longer count."""
+    refunded = balances.refunded_minor(payment)
+    left = balances.payment_left(payment)
+    if own is not None and own.state == State.APPROVED:
+        return Left(left, refunded, 0)
+    waiting = _waiting(Q(subject_id=payment.pk), own)
+    return Left(max(0, left - waiting), refunded, waiting)
+
+
+def refund_wanted(payment: Payment, amount: str, left_minor: int) -> int:
+    """Return the amount that is asked for; no amount means all that is left.
+
+    Raises:
+        MoneyInvalid: the text is no clear amount above zero in the payment's currency.
+    """
+    if not amount.strip():
+        # While a refund is on its way the same wish means that one, not what remains beside it.
+        going = balances.intent_open(Operation.REFUND, payment.pk)
+        return going.amount_minor if going and not left_minor else left_minor
+    wanted = money_parse(amount, payment.currency)
+    if wanted <= 0:
+        raise MoneyInvalid(_("A refund must be above zero."))
+    return wanted
+
+
+def refund_facts(context: RunContext, arguments: Mapping[str, Any]) -> Facts | None:
+    """Return the facts of a refund; None when the tool itself has to say what is missing."""
+    payment = payment_named(context, str(arguments.get("payment", "")))
+    if payment is None or payment.state != PaymentState.SUCCEEDED:
+        return None
+    own = review_of(context)
+    held = payment_left_for(payment, own)
+    try:
+        wanted = refund_wanted(payment, str(arguments.get("amount", "")), held.left_minor)
+    except MoneyInvalid:
+        return None
+    if own is not None and own.state == State.APPROVED and own.amount_minor:
+        wanted = own.amount_minor
+    going = balances.intent_open(Operation.REFUND, payment.pk)
+    return {
+        "record": payment,
+        "payment": payment.reference,
+        "currency": payment.currency,
+        "disputed": payment.disputed,
+        "wanted_minor": wanted,
+        "left_minor": held.left_minor,
+        "refunded_minor": held.refunded_minor,
+        "waiting_minor": held.waiting_minor,
+        "begun": _begun(context),
+        "attaches": going is not None and going.amount_minor == wanted,
+        "today_minor": _today(context, payment.currency, own),
+        "daily_limit_minor": balances.daily_limit(payment.currency),
+    }
+
+
+def charge_facts(context: RunContext, arguments: Mapping[str, Any]) -> Facts | None:
+    """Return the facts of a charge; None when the tool itself has to say what is missing."""
+    invoice = invoice_named(context, str(arguments.get("invoice", "")))
+    if invoice is None:
+        return None
+    going = balances.intent_open(Operation.CHARGE, invoice.pk)
+    return {
+        "record": invoice,
+        "invoice": invoice.reference,
+        "currency": invoice.currency,
+        "amount_minor": invoice.amount_minor,
+        "open": invoice.state == InvoiceState.OPEN,
+        "attaches": going is not None or _begun(context),
+        "named": key_in_words(invoice.reference, context.words)
+        or amount_in_words(invoice.amount_minor, invoice.currency, context.words),
+        "review_above_minor": settings.CHARGE_REVIEW_ABOVE.get(invoice.currency),
+    }
+
+
+def _begun(context: RunContext) -> bool:
+    """Tell whether this call has its intent already: a replay, which gets the first result."""
+    if context.call_id is None:
+        return False
+    return IntentCall.objects.filter(call_id=context.call_id).exists()
+
+
+def _today(context: RunContext, currency: str, own: Review | None) -> int:
+    """Sum the requester's refunds of this day: sent, and for a new request also what waits."""
+    sent = balances.refunded_today(context.requester_id, currency)
+    if own is not None and own.state == State.APPROVED:
+        return sent
+    asked = Q(requested_by_id=context.requester_id, currency=currency)
+    return sent + _waiting(asked & Q(created_at__gte=balances.day_start()), own)
+
+
+def _waiting(about: Q, own: Review | None) -> int:
+    """Sum the refunds that wait for a decision now.
+
+    An approved one runs within seconds and is then the ledger's. One that was approved and then
+    blocked stays unused for ever, and must not hold the rest of its payment back.
+    """
+    rows = Review.objects.filter(
+        about, kind="refund", state=State.PENDING, expires_at__gt=timezone.now()
+    )
+    if own is not None:
+        rows = rows.exclude(pk=own.pk)
+    return rows.aggregate(total=Sum("amount_minor"))["total"] or 0
