@@ -42,7 +42,7 @@ _CARRIES_ON: Final = re.compile(
 )
 _VERB_CARRIED: Final = re.compile(rf"\b(?P<verb>{ACTION}|find|look\s*up)\b", re.IGNORECASE)
 _HARD: Final = r"\s*(?:\n+|;|[.!?](?=\s))\s*(?:and\s+)?"
-_SOFT: Final = r"\s*,?\s+(?:and\s+then|and\s+also|and|but|then|plus|as\s+well\s+as|also)\s+|\s*,\s*"
+_SOFT: Final = r"\s*,?\s+(?:and\s+then|and\s+also|and|but|then|plus|as\s+well\s+as|also)\s+|\s*,(?!\d)\s*"
 _SEPARATOR: Final = re.compile(rf"(?P<hard>{_HARD})|(?P<soft>{_SOFT})", re.IGNORECASE)
 
 
@@ -57,8 +57,9 @@ def clauses_of(text: str) -> list[str]:
 
 
 def without_polite(clause: str) -> str:
-    """Return the clause without its opening courtesies and its final mark."""
-    return re.sub(rf"^{POLITE}", "", clause, flags=re.IGNORECASE).strip().rstrip("?!. ")
+    """Return the clause without its courtesies and its final mark."""
+    bare = re.sub(rf"^{POLITE}", "", clause, flags=re.IGNORECASE).strip().rstrip("?!. ")
+    return re.sub(r"[\s,]+(?:please|thanks|thank you)$", "", bare, flags=re.IGNORECASE)
 
 
 def _cut(text: str) -> tuple[str, str]:
