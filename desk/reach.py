@@ -1,0 +1,73 @@
+"""What a person may open, or 404: missing and out of reach are the same page (B53)."""
+
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.http import Http404
+
+from agent_core.runs.errors import NotFound as RunNotFound
+from agent_core.runs.models import Conversation, Run
+from agent_core.runs.selectors import conversation_for, run_full
+from exports.errors import ExportNotFound
+from exports.models import Export
+from exports.selectors import export_for
+from reviews.errors import NotFound as ReviewNotFound
+from reviews.models import Review
+from reviews.selectors import review_for
+
+
+def conversation_or_404(user: User, conversation_id: UUID) -> Conversation:
+    """Return a conversation of this person.
+
+    Raises: Http404 for anyone else's, as for a missing one.
+    """
+    try:
+        return conversation_for(user, conversation_id)
+    except RunNotFound:
+        raise Http404 from None
+
+
+def run_or_404(user: User, run_id: UUID) -> Run:
+    """Return a run that this person may see in full.
+
+    Raises: Http404 for any other, as for a missing one.
+    """
+    try:
+        return run_full(user, run_id)
+    except RunNotFound:
+        raise Http404 from None
+
+
+def own_run_or_404(user: User, run_id: UUID) -> Run:
+    """Return a run in a conversation of this person: the only ones that they may steer.
+
+    Raises: Http404 for any other, as for a missing one.
+    """
+    run = run_or_404(user, run_id)
+    conversation_or_404(user, run.conversation_id)
+    return run
+
+
+def review_or_404(user: User, review_id: UUID) -> Review:
+    """Return a review that this person may decide or has asked for; the opening is logged.
+
+    Raises: Http404 for any other, as for a missing one.
+    """
+    try:
+        return review_for(user, review_id)
+    except ReviewNotFound:
+        raise Http404 from None
+
+
+def export_or_404(user: User, reference: str) -> Export:
+    """Return an export of this person by its reference.
+
+    Raises: Http404 for any other, as for a missing one.
+    """
+    found = Export.objects.filter(reference=reference.upper()).values_list("pk", flat=True).first()
+    try:
+        if found is None:
+            raise Http404
+        return export_for(user, found)
+    except ExportNotFound:
+        raise Http404 from None

@@ -1,0 +1,78 @@
+"""How text, amounts and icons are written in templates. Nothing here trusts what people wrote."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from django import template
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from desk.reviewing import waiting_count
+from payments.money import Money, money_format
+
+register = template.Library()
+
+ROUTES: Final = {
+    "PAY": "document",
+    "REF": "document",
+    "INV": "document",
+    "TCK": "ticket",
+    "EXP": "export",
+}
+# Escaped text has entities such as &#x27; in it: a reference never follows one of these signs.
+REFERENCE: Final = re.compile(
+    r"(?<![\w&#/@.-])(?P<kind>PAY|REF|INV|TCK|EXP)-[A-Z0-9]{2,}(?:-[A-Z0-9]+)*(?![\w@/])"
+)
+
+
+@register.filter
+def linked(text: object) -> SafeString:
+    """Escape the text, then make links of the references in it; nothing else becomes markup."""
+    # Safe: every sign of the text is escaped before, and a reference is capitals and digits only.
+    return mark_safe(REFERENCE.sub(_link, escape(str(text))))  # noqa: S308
+
+
+def _link(found: re.Match[str]) -> str:
+    address = reverse(ROUTES[found["kind"]], args=[found.group()])
+    return format_html('<a href="{}">{}</a>', address, found.group())
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """Draw an icon of our sheet; the word beside it says the same, so it is hidden from readers."""
+    return format_html(
+        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        static("img/icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+def money(amount_minor: int, currency: str) -> str:
+    """Write an amount as it is written everywhere."""
+    return money_format(Money(amount_minor, currency))
+
+
+@register.simple_tag
+def waiting_for(user: User | AnonymousUser) -> int:
+    """Count the reviews that wait for this person."""
+    return waiting_count(user) if isinstance(user, User) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInUse:
+    """Which model answers."""
+
+    name: str
+    offline: bool
+
+
+@register.simple_tag
+def model_in_use() -> ModelInUse:
+    """Say which model answers, so that nobody takes the offline one for a language model."""
+    return ModelInUse(settings.CHAT_MODEL, settings.CHAT_MODEL.startswith("offline:"))

@@ -1,0 +1,80 @@
+// The chat page: wires stream, fragments, live text and composer. Every fact is on the server.
+
+import { actInPlace } from "./act.js";
+import { say, sayQuietly } from "./announce.js";
+import { Composer } from "./composer.js";
+import { tellElapsed } from "./elapsed.js";
+import { Fragments } from "./fragments.js";
+import { chatKeys } from "./keys.js";
+import { Live } from "./live.js";
+import { reread } from "./reread.js";
+import { following, followGrowth, toEnd } from "./scroll.js";
+import { Stream } from "./stream.js";
+
+const page = document.querySelector("[data-chat]");
+const place = document.getElementById("live");
+const lost = document.getElementById("line-lost");
+const words = { working: "Working.", ready: "Answer ready.", approval: "Approval needed." };
+
+const live = new Live(place, document.getElementById("live-message"));
+const fragments = new Fragments(page.dataset.fragments, {
+  placed: following,
+  failed: () => {},
+});
+
+const handlers = {
+  message(data) {
+    const done = data.role === "assistant" ? () => live.clear(data.run) : undefined;
+    fragments.want("message", data.message, done);
+  },
+  run(data) {
+    fragments.want("run", data.run);
+    if (data.state === "running") say(words.working);
+    if (data.state === "waiting") say(words.approval);
+  },
+  reset: (data) => live.clear(data.run),
+  delta: (data) => live.add(data.run, data.text, data.at),
+  call: (data) => fragments.want("call", data.call),
+  review: (data) => fragments.want("review", data.review),
+  export(data) {
+    fragments.want("export", data.export);
+    if (data.total) sayQuietly(`Export: ${data.done} of ${data.total} rows.`);
+  },
+  stop(data) {
+    live.clear(data.run);
+    fragments.want("stop", data.run);
+    fragments.want("run", data.run);
+    fragments.want("head", page.dataset.chat);
+    say(words.ready);
+  },
+  reread: () => reread(page.dataset.self, live),
+};
+
+function connectionLost() {
+  document.getElementById("line-lost-at").textContent = new Date().toLocaleTimeString([], {
+    hour: "2-digit",
+    minute: "2-digit",
+  });
+  lost.hidden = false;
+}
+
+const stream = new Stream(page.dataset.stream, page.dataset.after, {
+  event: (kind, data) => handlers[kind]?.(data),
+  lost: connectionLost,
+  back: () => { lost.hidden = true; },
+});
+
+function refresh(answer) {
+  for (const [kind, id] of answer.refresh || []) fragments.want(kind, id);
+}
+
+new Composer(document.getElementById("composer"), { sent: refresh });
+actInPlace(page, { done: refresh });
+followGrowth(place);
+tellElapsed();
+chatKeys();
+toEnd();
+stream.open();
+// A stream that stays open keeps a page from being stored and a server from counting right.
+window.addEventListener("pagehide", () => stream.close());
+window.addEventListener("pageshow", (event) => { if (event.persisted) stream.open(); });

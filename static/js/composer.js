@@ -1,0 +1,42 @@
+// The composer: sends without leaving the page, keeps the text when that fails.
+
+import { Draft } from "./draft.js";
+import { enterSends } from "./enter.js";
+import { post } from "./post.js";
+import { toEnd } from "./scroll.js";
+
+export class Composer {
+  constructor(form, { sent }) {
+    this.form = form;
+    this.field = form.elements.text;
+    this.error = document.getElementById("composer-error");
+    this.draft = new Draft(form.dataset.draft, this.field);
+    this.sent = sent;
+    this.sending = false;
+    enterSends(this.field);
+    form.addEventListener("submit", (event) => this.submit(event));
+  }
+
+  async submit(event) {
+    event.preventDefault();
+    if (this.sending || !this.field.value.trim()) return;
+    this.sending = true;
+    const text = this.field.value;
+    const answer = await post(this.form, null);
+    this.sending = false;
+    this.show(answer.ok ? "" : answer.error);
+    if (!answer.ok) return;
+    // The key belongs to this text alone; the next one gets its own.
+    this.form.elements.client_key.value = answer.client_key;
+    if (this.field.value === text) this.draft.clear();
+    this.field.focus();
+    this.sent(answer);
+    toEnd();
+  }
+
+  show(error) {
+    this.error.textContent = error;
+    this.field.toggleAttribute("aria-invalid", Boolean(error));
+    if (error) this.field.setAttribute("aria-invalid", "true");
+  }
+}
