@@ -1,0 +1,62 @@
+"""What the `ask` command prints and answers with: event lines, approvals, exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from django.contrib.auth.models import User
+
+from agent_core.errors import CountersignError
+from agent_core.runs.models import Event, Run
+from agent_core.runs.states import CallState, Role, RunState
+from reviews.models import Review
+from reviews.services import review_approve
+from reviews.states import FINAL
+
+EXIT_CODES: Final[Mapping[str, int]] = {
+    "completed": 0,
+    "answered": 0,
+    "policy_block": 10,
+    "fatal": 11,
+    "budget": 12,
+    "cancelled": 13,
+    "failed": 14,
+    "parked": 15,
+}
+"""The command's exit code by the rule that ended the run; part of its interface."""
+
+WAITING_EXIT: Final = 20
+"""The exit code of a run that waits for a reviewer."""
+
+
+def event_line(event: Event) -> str:
+    """Return an event as one line for a terminal, empty for those that say nothing there."""
+    data = event.payload
+    if event.kind == "message" and data["role"] != Role.STAFF:
+        return f"\n{data['text']}\n"
+    if event.kind == "call":
+        summary = f" · {data['summary']}" if data["summary"] else ""
+        return f"  {data['label']}: {CallState(data['state']).label}{summary}"
+    if event.kind == "run" and data["state"] in (RunState.WAITING, RunState.RUNNING):
+        return f"  ({RunState(data['state']).label})"
+    if event.kind == "review":
+        return f"  Review: {data['title']} ({data['state']})"
+    if event.kind == "stop":
+        return (
+            f"■ Stopped: {data['headline']}. {data['explanation']} "
+            f"Model calls: {data['made']} made, {data['saved']} saved."
+        )
+    return ""
+
+
+def reviews_approve(run: Run, reviewer: User) -> Iterator[str]:
+    """Approve what a run waits for as `reviewer`, saying of each what came of it."""
+    waiting = Review.objects.filter(run_id=run.pk).exclude(state__in=FINAL)
+    for review in waiting.order_by("created_at"):
+        try:
+            review_approve(review_id=review.pk, actor=reviewer, channel="cli")
+        except CountersignError as error:
+            yield f"{review.title}: {error}"
+        else:
+            yield f"{review.title}: approved by {reviewer.username}"

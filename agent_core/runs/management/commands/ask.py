@@ -1,0 +1,116 @@
+"""Ask the assistant from a terminal, against the running product, and print what happens."""
+
+import json
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+
+from agent_core.errors import CountersignError
+from agent_core.runs.asking import EXIT_CODES, WAITING_EXIT, event_line, reviews_approve
+from agent_core.runs.models import Conversation, Event, Run
+from agent_core.runs.selectors import conversation_for, event_latest, events_after
+from agent_core.runs.services import conversation_start, message_send, run_cancel
+from agent_core.runs.states import RUN_FINAL, RunState
+
+POLL_SECONDS: Final = 0.2
+UNCLAIMED_SECONDS: Final = 20
+"""How long a message may wait for a worker before the command says that there is none."""
+
+
+class Command(BaseCommand):
+    """Send one message as a staff member and follow its run to the end."""
+
+    help = "Ask the assistant, as the given staff member, and follow the run to its end."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare who asks what, and how it is printed."""
+        parser.add_argument("text", help="what the customer needs, in your own words")
+        parser.add_argument("--as", dest="sender", required=True, help="who asks (user name)")
+        parser.add_argument(
+            "--approve-as", dest="reviewer", help="approve what waits as this user (demo only)"
+        )
+        parser.add_argument("--conversation", type=UUID, help="go on in this conversation")
+        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Send, follow and end with the exit code of the stop record's rule."""
+        if options["reviewer"] and not settings.DEMO:
+            raise CommandError("Approving from the command line exists in the demo setting only.")
+        sender = _user(options["sender"])
+        reviewer = _user(options["reviewer"]) if options["reviewer"] else None
+        try:
+            conversation = _conversation(sender, options["conversation"])
+            seen = event_latest(conversation.pk)
+            run = message_send(conversation=conversation, sender=sender, text=options["text"])
+        except CountersignError as error:
+            raise CommandError(str(error)) from None
+        self.as_json = options["json"]
+        try:
+            code = self._follow(run, seen, reviewer)
+        except KeyboardInterrupt:
+            run_cancel(run=run, actor=sender)
+            raise CommandError("You interrupted; the request was asked to stop.") from None
+        raise SystemExit(code)
+
+    def _follow(self, run: Run, seen: int, reviewer: User | None) -> int:
+        began = time.monotonic()
+        for event in self._events(run, seen):
+            if event is None:
+                run.refresh_from_db()
+                if run.state == RunState.QUEUED and time.monotonic() - began > UNCLAIMED_SECONDS:
+                    run_cancel(run=run, actor=run.requester)
+                    raise CommandError("No worker takes the message. Start the product: make run")
+                continue
+            began = time.monotonic()
+            self._print(event)
+            if event.run_id == run.pk and event.payload.get("state") == RunState.WAITING:
+                if reviewer is None:
+                    self._say("Waits for a reviewer; the request goes on when it is decided.")
+                    return WAITING_EXIT
+                for line in reviews_approve(run, reviewer):
+                    self._say(line)
+        run.refresh_from_db()
+        return EXIT_CODES[run.stop.rule]
+
+    def _events(self, run: Run, seen: int) -> Iterator[Event | None]:
+        """Yield the events as they come, None between looks, until the run has ended."""
+        while True:
+            ended = Run.objects.filter(pk=run.pk, state__in=RUN_FINAL).exists()
+            for event in events_after(run.conversation_id, seen):
+                seen = event.pk
+                yield event
+            if ended:
+                return
+            yield None
+            time.sleep(POLL_SECONDS)
+
+    def _print(self, event: Event) -> None:
+        if self.as_json:
+            line = {"event": event.kind, "id": event.pk, "run": str(event.run_id or "")}
+            self.stdout.write(json.dumps({**line, **event.payload}))
+        elif text := event_line(event):
+            self.stdout.write(text)
+        self.stdout.flush()
+
+    def _say(self, text: str) -> None:
+        line = json.dumps({"event": "note", "text": text}) if self.as_json else f"· {text}"
+        self.stdout.write(line)
+
+
+def _user(name: str) -> User:
+    user = User.objects.filter(username=name, is_active=True).first()
+    if user is None:
+        raise CommandError(f"There is no active user called {name!r}.")
+    return user
+
+
+def _conversation(sender: User, conversation_id: UUID | None) -> Conversation:
+    if conversation_id is None:
+        return conversation_start(owner=sender)
+    return conversation_for(sender, conversation_id)
