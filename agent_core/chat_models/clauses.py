@@ -42,7 +42,9 @@ _CARRIES_ON: Final = re.compile(
 )
 _VERB_CARRIED: Final = re.compile(rf"\b(?P<verb>{ACTION}|find|look\s*up)\b", re.IGNORECASE)
 _HARD: Final = r"\s*(?:\n+|;|[.!?](?=\s))\s*(?:and\s+)?"
-_SOFT: Final = r"\s*,?\s+(?:and\s+then|and\s+also|and|but|then|plus|as\s+well\s+as|also)\s+|\s*,(?!\d)\s*"
+_SOFT: Final = (
+    r"\s*,?\s+(?:and\s+then|and\s+also|and|but|then|plus|as\s+well\s+as|also)\s+|\s*,(?!\d)\s*"
+)
 _SEPARATOR: Final = re.compile(rf"(?P<hard>{_HARD})|(?P<soft>{_SOFT})", re.IGNORECASE)
 
 

@@ -91,17 +91,15 @@ def _find(need: Need, window: Window, needs: list[Need]) -> Step:
 
 
 def _paid(need: Need, window: Window, needs: list[Need]) -> Step:
-    found = _customer(need.key, window, needs)
-    if found.step:
-        return found.step
-    arguments = {"customer": found.reference, "period": need.period}
+    arguments = {"customer": need.key or _key_of_another(needs), "period": need.period}
     return _act(window, "payments_list", arguments, reads=True, whole=True)
 
 
 def _refund(need: Need, window: Window, needs: list[Need]) -> Step:
     if need.part and not need.amount:
         return Say("Which amount of which payment shall I refund? Please write it like 5.00.")
-    named = [need.reference] if need.reference else []
+    # An order stands for its payment, so it needs no look-up.
+    named = [need.reference] if need.reference else phrases.orders_in(need.key)
     if not named and not need.key and not need.newest:
         named = _pointed_at("PAY", window, needs)
     if len(named) == 1:
@@ -113,19 +111,21 @@ def _refund(need: Need, window: Window, needs: list[Need]) -> Step:
 
 
 def _refund_listed(need: Need, window: Window, found: _Found) -> Step:
-    """Choose the payment from the list: the newest when that was asked, else the only fit."""
-    looked = {"customer": found.reference} if found.reference else {}
-    reply = window.reply("payments_list", looked)
-    if reply is None:
-        return Look("payments_list", looked)
-    lines = [line for line in reply.text.splitlines() if phrases.references_in(line, "PAY")]
-    narrowed = [line for line in lines if need.key and _names(line, need.key)]
-    fitting = narrowed or lines
-    if not fitting:
-        return Say(phrases.sentence_of(reply.text))
-    if need.newest or len(fitting) == 1:
-        return _refund_of(phrases.references_in(_newest(fitting), "PAY")[0], need, window)
-    listed = "\n".join(line.strip() for line in fitting[:LISTED])
+    """Choose the payment from the list: the newest when that was asked, else the only one."""
+    text = found.text
+    if not text:
+        looked = {"customer": found.reference} if found.reference else {}
+        reply = window.reply("payments_list", looked)
+        if reply is None:
+            return Look("payments_list", looked)
+        text = reply.text
+    lines = _lines_of("PAY", text)
+    paid = [line for line in lines if not re.search(r"\bfailed\b", line)] or lines
+    if not paid:
+        return Say(f"I see no payment to refund.\n{text.strip()}")
+    if need.newest or len(paid) == 1:
+        return _refund_of(phrases.references_in(_newest(paid), "PAY")[0], need, window)
+    listed = "\n".join(paid[:LISTED])
     return Say(f"Which payment shall I refund?\n{listed}")
 
 
@@ -160,15 +160,14 @@ def _charge_listed(need: Need, window: Window, found: _Found) -> Step:
         return Say("Which customer's invoice shall I charge? Name the customer or the invoice.")
     if not found.text:
         return Look("customer_find", {"key": found.reference})
-    lines = [line for line in found.text.splitlines() if phrases.references_in(line, "INV")]
-    lines = [line for line in lines if not re.search(r"\b(?:paid|void|cancelled)\b", line)]
+    lines = _lines_of("INV", found.text)
     if need.reference:
         lines = [line for line in lines if _names(line, need.reference)]
     fitting = [line for line in lines if _has_amount(line, need.amount)]
     named = [each for line in fitting for each in phrases.references_in(line, "INV")]
     if len(named) == 1:
         return _charge_of(named[0], need, window)
-    listed = "\n".join(line.strip() for line in (fitting or lines)[:LISTED])
+    listed = "\n".join((fitting or lines)[:LISTED])
     if named:
         return Say(f"Which invoice shall I charge?\n{listed}")
     if lines:
@@ -229,9 +228,7 @@ def _customer(key: str, window: Window, needs: list[Need]) -> _Found:
     named = phrases.references_in(reply.text, "CUS")
     if len(named) == 1:
         return _Found(reference=named[0], text=reply.text)
-    if not named:
-        return _Found(step=Say(phrases.sentence_of(reply.text), (reply,)))
-    return _Found(step=Say(f"Which customer do you mean?\n{_lines(reply.text)}", (reply,)))
+    return _Found(step=Say(reply.text.strip(), (reply,)))
 
 
 def _key_of_another(needs: list[Need]) -> str:
@@ -243,7 +240,7 @@ def _key_of_another(needs: list[Need]) -> str:
 def _pointed_at(kind: str, window: Window, needs: list[Need]) -> list[str]:
     """Return what "it" can mean: named in this message, or in the newest text that names one."""
     here = [each for need in needs for each in phrases.references_in(need.words, kind)]
-    return list(dict.fromkeys(here)) or window.named_earlier(kind)
+    return list(dict.fromkeys(here)) or window.meant_earlier(kind)
 
 
 def _names(line: str, key: str) -> bool:
@@ -262,8 +259,13 @@ def _digits(amount: str) -> str:
     return re.sub(r"[^0-9]", "", amount)
 
 
-def _lines(text: str) -> str:
-    return "\n".join(line.strip() for line in text.splitlines()[:LISTED] if line.strip())
+def _lines_of(kind: str, text: str) -> list[str]:
+    """Return the lines that are about one reference of this kind: it stands first in them."""
+    return [
+        line.strip()
+        for line in text.splitlines()
+        if [each[:3] for each in phrases.references_in(line)][:1] == [kind]
+    ]
 
 
 def _cut(text: str, length: int) -> str:

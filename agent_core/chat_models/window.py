@@ -54,6 +54,13 @@ class Window:
                 return found
         return []
 
+    def meant_earlier(self, kind: str) -> list[str]:
+        """Return what "it" can mean: of several, the one that the staff member named before."""
+        found = self.named_earlier(kind)
+        staff = next((text for text in self.earlier if text in self.staff), "")
+        own = [each for each in references_in(staff, kind) if each in found]
+        return own if len(own) == 1 else found
+
 
 def window_read(messages: Sequence[BaseMessage]) -> Window:
     """Read the messages of one window."""

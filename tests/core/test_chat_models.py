@@ -76,13 +76,17 @@ def test_a_missing_key_is_said_in_a_sentence_that_names_the_setting(
     [
         (
             "planner",
-            "The chat model is written as provider:model, for example offline:planner. "
-            "'planner' is not. Known providers: offline:…, groq:….",
+            (
+                "The chat model is written as provider:model, for example offline:planner. "
+                "'planner' is not. Known providers: offline:…, groq:…."
+            ),
         ),
         (
             "offline:",
-            "The chat model is written as provider:model, for example offline:planner. "
-            "'offline:' is not. Known providers: offline:…, groq:….",
+            (
+                "The chat model is written as provider:model, for example offline:planner. "
+                "'offline:' is not. Known providers: offline:…, groq:…."
+            ),
         ),
         (
             "openai:gpt",
@@ -90,8 +94,10 @@ def test_a_missing_key_is_said_in_a_sentence_that_names_the_setting(
         ),
         (
             "offline:oracle",
-            "There is no offline model called 'oracle'; "
-            "there are offline:planner and offline:one-at-a-time.",
+            (
+                "There is no offline model called 'oracle'; "
+                "there are offline:planner and offline:one-at-a-time."
+            ),
         ),
         (
             "offline:planner@soon",
