@@ -14,7 +14,7 @@ from typing import Final
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from payments.models import Customer, Invoice, Payment, PaymentMethod, Refund, Team
@@ -116,15 +116,13 @@ def invoice_by_reference(
     return invoice
 
 
-def refunded_of(payments: Sequence[Payment]) -> dict[UUID, int]:
-    """Sum by payment what was refunded or is on its way back, for a whole list at once."""
-    rows = (
-        Refund.objects.filter(payment__in=payments, state__in=REFUND_COUNTS)
-        .values_list("payment_id")
-        .annotate(total=Sum("amount_minor"))
-        .order_by()
-    )
-    return dict(rows)
+def refunds_by_payment(payments: Sequence[Payment]) -> dict[UUID, list[Refund]]:
+    """Return by payment what was refunded or is on its way back, for a whole list at once."""
+    rows = Refund.objects.filter(payment__in=payments, state__in=REFUND_COUNTS)
+    found: dict[UUID, list[Refund]] = {}
+    for refund in rows.order_by("-created_at", "reference"):
+        found.setdefault(refund.payment_id, []).append(refund)
+    return found
 
 
 def payment_currency(reference: str) -> str | None:

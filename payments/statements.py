@@ -39,10 +39,11 @@ def payments_statement(customer: Customer, period: Period | None) -> str:
     heading = _("{name}, {email}").format(name=one_line(customer.name), email=customer.email)
     if period is not None:
         heading += ", " + period.label
+    shown = list(selectors.payments_of(customer, period)[:LINES_SHOWN])
     parts = [
         heading + ":",
-        _payments(customer, period, LINES_SHOWN),
-        _refunds(customer, period),
+        _payments(customer, period, LINES_SHOWN, with_refunds=True),
+        _other_refunds(customer, period, shown) if period is not None else "",
         _invoices(customer),
     ]
     return "\n".join(part for part in parts if part)
@@ -66,14 +67,21 @@ def day(moment_of: Payment | Refund) -> str:
     return timezone.localdate(moment).isoformat()
 
 
-def _payments(customer: Customer, period: Period | None, most: int) -> str:
+def _payments(
+    customer: Customer, period: Period | None, most: int, *, with_refunds: bool = False
+) -> str:
     rows = selectors.payments_of(customer, period)
     shown, total = list(rows[:most]), rows.count()
     if not shown:
         return _("No payments.") if period is None else _("No payments in this period.")
-    refunded = selectors.refunded_of(shown)
-    lines = [_payment_line(payment, refunded.get(payment.pk, 0)) for payment in shown]
-    return _listed(_("Payments:"), lines, total)
+    refunds = selectors.refunds_by_payment(shown)
+    lines = []
+    for payment in shown:
+        given = refunds.get(payment.pk, [])
+        lines.append(_payment_line(payment, sum(refund.amount_minor for refund in given)))
+        # Without the payment's reference: whoever picks a payment line must not meet it twice.
+        lines += [f"  - {_refund_line(refund)}" for refund in given if with_refunds]
+    return _listed(_("Payments:"), lines, total - len(shown))
 
 
 def _payment_line(payment: Payment, refunded_minor: int) -> str:
@@ -93,17 +101,24 @@ def _payment_line(payment: Payment, refunded_minor: int) -> str:
     return "- " + ", ".join(words)
 
 
-def _refunds(customer: Customer, period: Period | None) -> str:
-    rows = selectors.refunds_of(customer, period)
-    shown, total = list(rows[:LINES_SHOWN]), rows.count()
+def _other_refunds(customer: Customer, period: Period, shown: list[Payment]) -> str:
+    """Return the refunds of the period that belong to payments outside it."""
+    rows = selectors.refunds_of(customer, period).exclude(payment__in=shown)
     lines = [
-        f"- {refund.reference}, {_money(refund.amount_minor, refund.currency)}, {day(refund)}, "
-        + _("of {payment}, {state}").format(
-            payment=refund.payment.reference, state=RefundState(refund.state).label
-        )
-        for refund in shown
+        f"- {_refund_line(refund)}, {refund.payment.reference}" for refund in rows[:LINES_SHOWN]
     ]
-    return _listed(_("Refunds:"), lines, total) if lines else ""
+    return (
+        _listed(_("Refunds of other payments:"), lines, rows.count() - len(lines)) if lines else ""
+    )
+
+
+def _refund_line(refund: Refund) -> str:
+    return _("{reference}, {amount} refunded on {day}, {state}").format(
+        reference=refund.reference,
+        amount=_money(refund.amount_minor, refund.currency),
+        day=day(refund),
+        state=RefundState(refund.state).label,
+    )
 
 
 def _invoices(customer: Customer) -> str:
@@ -118,8 +133,7 @@ def _invoices(customer: Customer) -> str:
     return "\n".join([_("Open invoices:"), *lines]) if lines else _("No open invoice.")
 
 
-def _listed(heading: str, lines: list[str], total: int) -> str:
-    more = total - len(lines)
+def _listed(heading: str, lines: list[str], more: int) -> str:
     if more > 0:
         lines.append(
             ngettext(
