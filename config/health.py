@@ -1,21 +1,47 @@
 """Two pages for machines: is the web process up, and can the whole product take work?"""
 
+from collections.abc import Callable
+
 import redis
 from django.db import Error, connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 
 from config import heartbeat
 
 WORKERS = ("turns", "quarantine", "exports")
+Handler = Callable[[HttpRequest], HttpResponseBase]
 
 
-@never_cache
-@require_safe
-def live(request: HttpRequest) -> HttpResponse:
+def answer_first(get_response: Handler) -> Handler:
+    """Answer the health pages before host names, redirects and sessions matter.
+
+    A container's health check comes over plain HTTP to a bare address that no ALLOWED_HOSTS names.
+    """
+    pages: dict[str, Callable[[], HttpResponse]] = {"/healthz": live, "/readyz": ready}
+
+    def handle(request: HttpRequest) -> HttpResponseBase:
+        page = pages.get(request.path_info)
+        if page is None:
+            return get_response(request)
+        response = page() if request.method in {"GET", "HEAD"} else HttpResponse(status=405)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    return handle
+
+
+def live() -> HttpResponse:
     """Answer that the web process is up; asks nothing of anyone else."""
     return HttpResponse("ok", content_type="text/plain; charset=utf-8")
+
+
+def ready() -> HttpResponse:
+    """Answer 200 when database, Redis and a worker of each kind answer, else 503 and which not."""
+    redis_answers, alive = _workers()
+    parts = {"database": _database(), "redis": redis_answers}
+    parts |= {f"worker_{name}": name in alive for name in WORKERS}
+    good = all(parts.values())
+    return JsonResponse({"ready": good, **parts}, status=200 if good else 503)
 
 
 def _database() -> bool:
@@ -25,6 +51,10 @@ def _database() -> bool:
             return bool(cursor.fetchone() == (1,))
     except Error:
         return False
+    finally:
+        # Outside the request signals nobody else would return it.
+        if not connection.in_atomic_block:
+            connection.close()
 
 
 def _workers() -> tuple[bool, set[str]]:
@@ -32,14 +62,3 @@ def _workers() -> tuple[bool, set[str]]:
         return True, heartbeat.alive()
     except redis.RedisError:
         return False, set()
-
-
-@never_cache
-@require_safe
-def ready(request: HttpRequest) -> JsonResponse:
-    """Answer 200 when database, Redis and a worker of each kind answer, else 503 and which not."""
-    redis_answers, alive = _workers()
-    parts = {"database": _database(), "redis": redis_answers}
-    parts |= {f"worker_{name}": name in alive for name in WORKERS}
-    good = all(parts.values())
-    return JsonResponse({"ready": good, **parts}, status=200 if good else 503)

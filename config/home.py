@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from urllib.parse import quote
 
+from config import env
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 # A Unix socket path holds 104 bytes on macOS and 108 on Linux, the closing zero included.
@@ -15,7 +17,7 @@ REDIS_SOCKET = "redis.sock"
 
 def home() -> Path:
     """Return the folder for data, logs, sockets and the runtime file."""
-    named = os.environ.get("COUNTERSIGN_HOME", "").strip()
+    named = env.text("COUNTERSIGN_HOME", "")
     return Path(named).resolve() if named else BASE_DIR / "var"
 
 

@@ -14,7 +14,8 @@ SECRET_KEY = env.text("SECRET_KEY")
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", ())
 
-if CHAT_MODEL.startswith("offline:") and not env.flag("ALLOW_OFFLINE_MODEL"):
+_offline_allowed = env.flag("ALLOW_OFFLINE_MODEL")
+if CHAT_MODEL.startswith("offline:") and not _offline_allowed:
     raise env.SettingRefused(
         "CHAT_MODEL is the offline model, which only plans the documented requests; "
         "name a real model, or set ALLOW_OFFLINE_MODEL=1."
@@ -27,8 +28,6 @@ if PAYMENT_GATEWAY == "sandbox":
     env.text("SANDBOX_URL")
 
 SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", True)
-# Health checks come over plain HTTP from inside.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True

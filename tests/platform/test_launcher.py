@@ -72,10 +72,10 @@ def test_readiness_knows_database_redis_and_each_worker(product: Launch) -> None
 def test_a_second_start_in_the_same_folder_is_refused(product: Launch) -> None:
     second = Launch(product.home, free_port())
     assert second.end() == 1
-    assert second.lines == [
+    assert second.output == (
         "Countersign cannot start: it already runs in this folder "
         f"(process {product.process.pid}); end that one with Ctrl-C first."
-    ]
+    )
     assert _get(f"http://127.0.0.1:{product.port}/healthz").text == "ok"
 
 

@@ -60,7 +60,7 @@ def test_a_redis_that_does_not_answer_is_a_sentence(home: Path) -> None:
 
 @pytest.mark.parametrize("port", ["0", "70000", "http", "8000.5"])
 def test_an_odd_port_is_refused(home: Path, port: str) -> None:
-    assert _refusal(Launch(home, free_port(), **{"PORT": port})).startswith("PORT must be ")
+    assert _refusal(Launch(home, free_port(), PORT=port)).startswith("PORT must be ")
 
 
 def _bound_by_rights() -> tuple[str, ...]:

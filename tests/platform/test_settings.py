@@ -1,0 +1,138 @@
+"""The settings as a deployment and a reader of the README meet them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config.home import BASE_DIR
+
+PRODUCTION = {
+    "DJANGO_SETTINGS_MODULE": "config.settings.production",
+    "SECRET_KEY": "k3" * 30 + "-only-for-this-check",
+    "ALLOWED_HOSTS": "desk.example",
+    "DATABASE_URL": "postgresql://desk@db.example/desk",
+    "REDIS_URL": "redis://redis.example/0",
+    "SANDBOX_URL": "http://processor.example",
+    "CHAT_MODEL": "groq:some-model",
+    "GROQ_API_KEY": "a-key",
+}
+
+
+def _python(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = {"PATH": os.environ["PATH"], "COUNTERSIGN_HOME": os.environ["COUNTERSIGN_HOME"]}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=BASE_DIR,
+        env={**env, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def _documented() -> dict[str, str]:
+    text = (BASE_DIR / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (`[^`]*`|none) \| \S.* \|$", text, re.MULTILINE)
+    assert len(rows) == len(dict(rows)), "a variable stands in the table twice"
+    return {name: "" if default == "none" else default.strip("`") for name, default in rows}
+
+
+def _read_by_the_code() -> dict[str, str]:
+    script = """
+import json
+from config import env
+from config.launcher.preflight import wishes
+import config.settings.demo
+wishes()
+variables = {v.name: v.default for v in env.VARIABLES.values()}
+import config.settings.production
+for v in env.VARIABLES.values():
+    variables.setdefault(v.name, v.default)
+print(json.dumps(variables))
+"""
+    done = _python("-c", script, **PRODUCTION)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def test_the_readme_lists_every_variable_with_its_default() -> None:
+    assert _documented() == _read_by_the_code()
+
+
+def test_settings_read_the_environment_through_the_strict_readers_only() -> None:
+    files = sorted((BASE_DIR / "config" / "settings").glob("*.py"))
+    assert files
+    assert [file.name for file in files if "os.environ" in file.read_text("utf-8")] == []
+
+
+def test_production_passes_the_deployment_check() -> None:
+    done = _python("manage.py", "check", "--deploy", "--fail-level", "WARNING", **PRODUCTION)
+    assert done.returncode == 0, done.stderr
+    assert "no issues (0 silenced)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["SECRET_KEY", "ALLOWED_HOSTS", "DATABASE_URL", "REDIS_URL", "SANDBOX_URL"]
+)
+def test_production_names_what_is_missing(name: str) -> None:
+    done = _python("manage.py", "check", **{**PRODUCTION, name: ""})
+    assert done.returncode == 1
+    assert f"{name} must be set" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_production_refuses_the_demo() -> None:
+    done = _python("manage.py", "check", **PRODUCTION, DEMO="1")
+    assert done.returncode == 1
+    assert done.stderr.startswith("DEMO is refused by the production settings")
+
+
+def test_production_refuses_the_offline_model_unless_it_is_allowed() -> None:
+    variables = {**PRODUCTION, "CHAT_MODEL": ""}
+    done = _python("manage.py", "check", **variables)
+    assert done.returncode == 1
+    assert "CHAT_MODEL is the offline model" in done.stderr
+    assert _python("manage.py", "check", **variables, ALLOW_OFFLINE_MODEL="1").returncode == 0
+
+
+def test_production_keeps_files_in_a_bucket_when_one_is_named() -> None:
+    script = (
+        "import django; django.setup(); from django.core.files.storage import default_storage as s;"
+        "print(type(s._wrapped or s).__name__ if s.bucket_name == 'desk' else 'other')"
+    )
+    done = _python("-c", script, **PRODUCTION, STORAGE_BUCKET="desk")
+    assert done.stdout.strip() == "S3Storage", done.stderr
+
+
+def test_a_demo_model_without_its_key_is_an_error_with_a_stable_id() -> None:
+    variables = {"DJANGO_SETTINGS_MODULE": "config.settings.demo", "CHAT_MODEL": "groq:x"}
+    done = _python("manage.py", "check", **variables)
+    assert done.returncode == 1
+    assert "(countersign.E003) CHAT_MODEL needs GROQ_API_KEY, which is not set." in done.stderr
+
+
+@pytest.mark.parametrize("model", ["offline", ":planner", "groq:"])
+def test_a_malformed_model_is_an_error_with_a_stable_id(model: str) -> None:
+    variables = {"DJANGO_SETTINGS_MODULE": "config.settings.demo", "CHAT_MODEL": model}
+    done = _python("manage.py", "check", **variables)
+    assert done.returncode == 1
+    assert "(countersign.E002)" in done.stderr
+
+
+def test_the_demo_key_is_made_once_and_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from config.secret import secret_key
+
+    monkeypatch.setenv("COUNTERSIGN_HOME", str(tmp_path / "home"))
+    first = secret_key()
+    assert len(first) > 50
+    assert secret_key() == first
+    assert (tmp_path / "home" / "secret-key").stat().st_mode & 0o777 == 0o600
