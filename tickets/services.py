@@ -1,0 +1,151 @@
+"""Open tickets, once per wish; move them and add notes. No mail is sent in this version."""
+
+import logging
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
+
+from agent_core.contract import RunContext
+from tickets.errors import MoveRefused, PaymentMissing, TicketRefused
+from tickets.models import Note, Ticket
+from tickets.references import ticket_reference
+from tickets.states import TRANSITIONS, State
+from tickets.texts import REFERENCE_LENGTH, body_clean, one_line, same_text, subject_clean
+
+log = logging.getLogger("tickets")
+
+_TRIES: Final = 3
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The ticket, and whether another call had opened it already."""
+
+    ticket: Ticket
+    already_applied: bool
+
+
+def ticket_identity(subject: str, payment: str) -> str:
+    """Name a ticket by its subject and payment, however the two are spelled."""
+    return f"{same_text(subject)}\n{one_line(payment).casefold()}"
+
+
+def ticket_create(
+    context: RunContext, *, subject: str, body: str = "", payment: str = ""
+) -> Opened:
+    """Open a ticket in the conversation; the same wish said again gives the first one.
+
+    Raises:
+        TicketRefused: subject or text cannot be taken; the message says why.
+        PaymentMissing: no such payment for this person.
+    """
+    row = Ticket(
+        subject=subject_clean(subject),
+        body=body_clean(body),
+        payment_reference=_payment_reference(payment),
+        customer_id=context.customer_id,
+        # Somebody of several teams: nobody but they and administrators see it.
+        team_id=next(iter(context.team_ids)) if len(context.team_ids) == 1 else None,
+        conversation_id=context.conversation_id,
+        requester_id=context.requester_id,
+        call_id=context.call_id,
+        identity=sha256(ticket_identity(subject, payment).encode()).hexdigest(),
+    )
+    first = _first(row)
+    if first is not None:
+        return _opened(first, row)
+    row.payment_id = _payment_id(context, row.payment_reference)
+    with transaction.atomic():
+        context.fence()
+        opened = _opened(_insert(row), row)
+    log.info("ticket.opened", extra={"ticket": opened.ticket.reference})
+    return opened
+
+
+def ticket_move(*, ticket: Ticket, actor: User, to: State) -> Ticket:
+    """Move a ticket to another state.
+
+    Raises: MoveRefused when it does not stand where that is possible, or somebody moved it first.
+    """
+    sources = [state for state, targets in TRANSITIONS.items() if to in targets]
+    moved = Ticket.objects.filter(pk=ticket.pk, state__in=sources).update(
+        state=to, updated_at=timezone.now()
+    )
+    if not moved:
+        raise MoveRefused(
+            _("{reference} is not in a state from which it can go there.").format(
+                reference=ticket.reference
+            )
+        )
+    log.info("ticket.moved", extra={"ticket": ticket.reference, "to": to.value, "actor": actor.pk})
+    return Ticket.objects.get(pk=ticket.pk)
+
+
+def note_add(*, ticket: Ticket, author: User, text: str) -> Note:
+    """Add a note to a ticket.
+
+    Raises: TicketRefused when the text is empty or too long.
+    """
+    clean = body_clean(text)
+    if not clean:
+        raise TicketRefused(_("A note needs a text."))
+    return Note.objects.create(ticket=ticket, author=author, text=clean)
+
+
+def _first(row: Ticket) -> Ticket | None:
+    """Return the ticket of this call, else the one that means the same in this conversation."""
+    if row.call_id is not None:
+        replayed = Ticket.objects.filter(call_id=row.call_id).first()
+        if replayed is not None:
+            return replayed
+    return Ticket.objects.filter(conversation_id=row.conversation_id, identity=row.identity).first()
+
+
+def _insert(row: Ticket) -> Ticket:
+    """Insert unless another worker was first; a reference that is taken is minted anew."""
+    for _try in range(_TRIES):
+        row.reference = ticket_reference()
+        Ticket.objects.bulk_create([row], ignore_conflicts=True)
+        ticket = _first(row)
+        if ticket is not None:
+            return ticket
+    raise TicketRefused(_("No ticket was opened, because no reference was free."))
+
+
+def _opened(ticket: Ticket, row: Ticket) -> Opened:
+    same_call = row.call_id is not None and ticket.call_id == row.call_id
+    return Opened(ticket, already_applied=not same_call and ticket.pk != row.pk)
+
+
+def _payment_reference(text: str) -> str:
+    clean = one_line(text)
+    if len(clean) > REFERENCE_LENGTH:
+        raise PaymentMissing(_missing(clean))
+    return clean
+
+
+def _payment_id(context: RunContext, reference: str) -> UUID | None:
+    """Ask the app that knows payments; without one the reference is kept as text only."""
+    path: str = getattr(settings, "TICKET_PAYMENT_RESOLVER", "")
+    if not reference or not path:
+        return None
+    found: UUID | None = import_string(path)(context, reference)
+    if found is None:
+        raise PaymentMissing(_missing(reference))
+    return found
+
+
+def _missing(reference: str) -> str:
+    # The words of a missing payment elsewhere: out of scope must not read otherwise.
+    return _(
+        "Nothing was found under “{reference}” for the customer of this conversation. "
+        "Please check the reference, or find the customer first."
+    ).format(reference=reference[:60])
