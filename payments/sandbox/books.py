@@ -124,9 +124,15 @@ class Books:
             db.execute("INSERT INTO faults (kind, times) VALUES (?, ?)", (kind, times))
 
     def forget_keys(self) -> None:
-        """Make every key as old as keys get, and what was lost once get lost no more."""
+        """Let every key have reached its end."""
         with self.transaction() as db:
             db.execute("DELETE FROM keys")
+
+    def clear(self) -> None:
+        """Empty the books and switch every fault off."""
+        with self.transaction() as db:
+            for table in ("refunds", "payment_intents", "keys", "lost", "faults", "requests"):
+                db.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
 
     def read(self) -> dict[str, Any]:
         """Return everything, for a test to compare with the ledger."""

@@ -121,6 +121,8 @@ class Handler(BaseHTTPRequestHandler):
             books.switch_fault(form["kind"], int(form.get("times", "1")))
         elif path == "/control/forget-keys":
             books.forget_keys()
+        elif path == "/control/clear":
+            books.clear()
         else:
             return Answer(400, {"error": {"type": "invalid_request_error"}})
         return Answer(200, {})

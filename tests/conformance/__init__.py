@@ -1,0 +1,1 @@
+"""Suites that pick up by themselves whatever is registered."""

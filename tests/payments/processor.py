@@ -1,0 +1,107 @@
+"""The real sandbox processor as a process of its own, and what a test asks it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+
+# A slow line is held longer than the ledger waits, and both are short.
+HOLD_SECONDS: Final = 2.5
+TIMEOUT_SECONDS: Final = 1
+ROOT: Final = Path(__file__).parents[2]
+
+
+class Processor:
+    """One sandbox process with its books in a folder."""
+
+    def __init__(self, folder: Path, *, control: bool = True) -> None:
+        self.folder = folder
+        self.control = control
+        self.url = ""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait for its address."""
+        ready = self.folder / "ready"
+        ready.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "payments.sandbox", "--port", "0"]
+        command += ["--store", str(self.folder / "books.sqlite3"), "--ready-file", str(ready)]
+        command += ["--hold", str(HOLD_SECONDS)] + ["--control"] * self.control
+        self._process = subprocess.Popen(command, cwd=ROOT)
+        until = time.monotonic() + 20
+        while not ready.exists():
+            assert time.monotonic() < until, "the sandbox did not come up"
+            time.sleep(0.02)
+        self.url = ready.read_text("utf-8")
+
+    def stop(self) -> int:
+        """End it politely and return its exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(10)
+
+    def kill(self) -> None:
+        """End it with no warning."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(10)
+
+    def fault(self, kind: str, times: int = 1) -> None:
+        """Let the next requests fail."""
+        self._control("faults", {"kind": kind, "times": str(times)})
+
+    def forget_keys(self) -> None:
+        """Let a day pass for every key."""
+        self._control("forget-keys", {})
+
+    def clear(self) -> None:
+        """Empty the books and switch every fault off."""
+        self._control("clear", {})
+
+    def books(self) -> dict[str, Any]:
+        """Read everything the processor knows."""
+        read: dict[str, Any] = httpx.get(f"{self.url}/control/books", trust_env=False).json()
+        return read
+
+    def refunded(self, payment_ref: str) -> list[int]:
+        """List the amounts that really went back on a payment, in the processor's own books."""
+        rows = self.books()["refunds"]
+        return [row["amount"] for row in rows if row["payment_intent"] == payment_ref]
+
+    def charged(self) -> list[int]:
+        """List the amounts that were really charged since the books were emptied."""
+        rows = self.books()["payment_intents"]
+        made = [row for row in rows if not row["id"].startswith("pi_earlier_")]
+        return [row["amount"] for row in made if row["status"] == "succeeded"]
+
+    def asked(self, route: str) -> int:
+        """Count the requests to a route, like "POST /v1/refunds"."""
+        return sum(row["route"] == route for row in self.books()["requests"])
+
+    def _control(self, name: str, data: dict[str, str]) -> None:
+        httpx.post(f"{self.url}/control/{name}", data=data, trust_env=False).raise_for_status()
+
+
+@pytest.fixture(scope="session")
+def processor_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processor]:
+    """Run one sandbox for the session."""
+    processor = Processor(tmp_path_factory.mktemp("processor"))
+    processor.start()
+    yield processor
+    processor.stop()
+
+
+@pytest.fixture
+def processor(processor_process: Processor, settings: Any) -> Processor:
+    """Give a test the sandbox with empty books, and point the ledger at it."""
+    processor_process.clear()
+    settings.SANDBOX_URL = processor_process.url
+    settings.PAYMENT_TIMEOUT_SECONDS = TIMEOUT_SECONDS
+    return processor_process
