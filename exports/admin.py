@@ -1,7 +1,5 @@
 """Exports in the administration: looked at, and cancelled by whoever has that right. No files."""
 
-# ruff: noqa: ARG002 (signatures that Django prescribes)
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast

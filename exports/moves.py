@@ -6,7 +6,6 @@ Every change of state and every step of the progress bar goes through here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -14,6 +13,7 @@ from uuid import UUID
 from celery import current_app
 from django.db import transaction
 from django.db.models import Q
+from kombu.exceptions import OperationalError as BrokerAway
 
 from agent_core.runs.models import Conversation
 from agent_core.runs.services import event_post
@@ -30,21 +30,29 @@ def export_move(
     to: ExportState,
     *,
     where: Q | None = None,
-    sources: Collection[ExportState] | None = None,
     **fields: Any,
 ) -> bool:
     """Move the export if it still stands where it can; False when somebody else was first."""
-    allowed = set(states_before(to))
-    rows = Export.objects.filter(
-        where or Q(), pk=export_id, state__in=allowed & set(sources or allowed)
-    )
+    rows = Export.objects.filter(where or Q(), pk=export_id, state__in=states_before(to))
     with transaction.atomic():
+        asked_in = Export.objects.filter(pk=export_id).values_list("conversation_id", flat=True)
+        conversation_first(asked_in.first())
         moved = rows.update(state=to, **fields)
         if moved:
             export_told(export_id)
     if moved:
         log.info("export.moved", extra={"export": str(export_id), "state": str(to)})
     return bool(moved)
+
+
+def conversation_first(conversation_id: UUID | None) -> None:
+    """Lock the conversation, if there is one, before any other row.
+
+    Its events are numbered under this lock. Everybody takes it first, so that a worker which
+    holds an export, or a run, never waits for somebody who waits for that row.
+    """
+    if conversation_id is not None:
+        Conversation.objects.select_for_update(of=("self",)).filter(pk=conversation_id).first()
 
 
 def export_told(export_id: UUID) -> None:
@@ -58,7 +66,7 @@ def export_told(export_id: UUID) -> None:
         kind="export",
         payload={
             "export": str(export.pk),
-            "state": export.state,
+            "state": str(export.state),
             "done": export.rows_done,
             "total": export.rows_total,
         },
@@ -67,9 +75,12 @@ def export_told(export_id: UUID) -> None:
 
 def export_enqueue(export_id: UUID) -> None:
     """Send the export to its queue once the transaction has been committed."""
-    # A broker that is away loses nothing: the sweep sends what stays queued. `robust` logs it.
-    transaction.on_commit(partial(_send, str(export_id)), robust=True)
+    transaction.on_commit(partial(_send, str(export_id)))
 
 
 def _send(export_id: str) -> None:
-    current_app.send_task(WRITE_TASK, args=[export_id])
+    try:
+        current_app.send_task(WRITE_TASK, args=[export_id], retry=False)
+    except BrokerAway:
+        # Nothing is lost: the sweep sends again what stays in line.
+        log.warning("export.not_enqueued", extra={"export": export_id})

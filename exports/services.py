@@ -30,7 +30,7 @@ from exports.errors import (
 from exports.formats import FORMATS
 from exports.kinds import KINDS, Kind
 from exports.models import Export, ExportCall
-from exports.moves import export_enqueue, export_move, export_told
+from exports.moves import conversation_first, export_enqueue, export_move, export_told
 from exports.policies import EXPORT_RIGHT
 from exports.states import EXPORT_ACTIVE, EXPORT_TERMINAL, ExportState
 from payments.money import EXPONENTS
@@ -192,10 +192,12 @@ def _started_or_attached(export: Export, fence: Callable[[], None]) -> tuple[Exp
     """Insert the row; the constraint decides who is first when two ask at once."""
     for _try in range(_TRIES):
         with transaction.atomic():
+            conversation_first(export.conversation_id)
             fence()
             attached = _attach(export)
             if attached is not None:
-                return attached, True
+                # The very same call may run twice at once, in a worker and in its successor.
+                return attached, export.call_id is None or attached.call_id != export.call_id
             if _inserted(export):
                 export_told(export.pk)
                 export_enqueue(export.pk)
@@ -210,7 +212,7 @@ def _started_or_attached(export: Export, fence: Callable[[], None]) -> tuple[Exp
 
 def _attach(export: Export) -> Export | None:
     active = Export.objects.filter(fingerprint=export.fingerprint, state__in=EXPORT_ACTIVE).first()
-    if active is not None and export.call_id is not None:
+    if active is not None and export.call_id not in (None, active.call_id):
         ExportCall.objects.get_or_create(call_id=export.call_id, defaults={"export": active})
     return active
 

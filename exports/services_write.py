@@ -30,7 +30,7 @@ from exports.errors import ExportBroken, ExportTaken
 from exports.formats import FORMATS
 from exports.kinds import KINDS, Kind
 from exports.models import Export
-from exports.moves import export_move, export_told
+from exports.moves import conversation_first, export_move, export_told
 from exports.names import name_stored
 from exports.policies import EXPORT_RIGHT
 from exports.progress import progress_rebased, progress_shown
@@ -177,10 +177,11 @@ def _written(job: Job, local: BinaryIO) -> int:
 
 def _stored(job: Job, local: BinaryIO, total: int, size: int) -> None:
     """Put the file into the storage, read it back from there, and make the export ready."""
-    wanted = name_stored(job.export.pk, job.export.attempt, job.format.extension)
-    name = default_storage.save(wanted, _Leased(local, lambda: _beat(job)))
+    name = wanted = name_stored(job.export.pk, job.export.attempt, job.format.extension)
     ready = False
     try:
+        # The storage may choose another name, if this one is taken.
+        name = default_storage.save(wanted, _Leased(local, lambda: _beat(job)))
         sha256 = _checked(job, name, total, size)
         now = timezone.now()
         ready = export_move(
@@ -199,7 +200,9 @@ def _stored(job: Job, local: BinaryIO, total: int, size: int) -> None:
             raise ExportTaken
     finally:
         if not ready:
-            default_storage.delete(name)
+            # Also what a storage left when it broke off in the middle.
+            for left in {name, wanted}:
+                default_storage.delete(left)
 
 
 def _checked(job: Job, name: str, total: int, size: int) -> str:
@@ -251,6 +254,7 @@ def _progress(job: Job, done: int, total: int) -> None:
         _beat(job)
         return
     with transaction.atomic():
+        conversation_first(job.export.conversation_id)
         _keep(job, rows_done=shown)
         export_told(job.export.pk)
     job.shown = shown
@@ -278,9 +282,9 @@ class _Leased(File):  # type: ignore[type-arg]
 
     def __init__(self, file: BinaryIO, beat: Callable[[], None]) -> None:
         super().__init__(file)
-        self._beat = beat
+        self._bytes, self._beat = file, beat
 
     def read(self, size: int = -1, /) -> bytes:
         """Read on, and say that the worker lives."""
         self._beat()
-        return cast("bytes", self.file.read(size))
+        return self._bytes.read(size)

@@ -131,7 +131,8 @@ def _page(request: HttpRequest, title: str, text: str, code: int) -> HttpRespons
 def _file(request: HttpRequest, export: Export, stored: BinaryIO) -> StreamingHttpResponse:
     form = FORMATS[export.format]
     # A plain iterator would be read into memory whole before an asynchronous server sends it.
-    chunks = _chunks_later(stored) if isinstance(request, ASGIRequest) else _chunks(stored)
+    later = isinstance(request, ASGIRequest)
+    chunks = _ChunksLater(stored) if later else _Chunks(stored)
     response = StreamingHttpResponse(chunks, content_type=form.content_type)
     name = name_shown(export_title(export), export.reference, form.extension)
     disposition = content_disposition_header(as_attachment=True, filename=name)
@@ -141,16 +142,27 @@ def _file(request: HttpRequest, export: Export, stored: BinaryIO) -> StreamingHt
     return response
 
 
-def _chunks(stored: BinaryIO) -> Iterator[bytes]:
-    with stored:
-        while chunk := stored.read(CHUNK):
-            yield chunk
+class _Chunks(Iterator[bytes]):
+    """The pieces of a file. Django calls `close` at the end, also when nobody has read on."""
+
+    def __init__(self, stored: BinaryIO) -> None:
+        self._stored = stored
+        self.close = stored.close
+
+    def __next__(self) -> bytes:
+        if piece := self._stored.read(CHUNK):
+            return piece
+        raise StopIteration
 
 
-async def _chunks_later(stored: BinaryIO) -> AsyncIterator[bytes]:
-    read = sync_to_async(stored.read, thread_sensitive=False)
-    try:
-        while chunk := await read(CHUNK):
-            yield chunk
-    finally:
-        stored.close()
+class _ChunksLater(AsyncIterator[bytes]):
+    """The same for an asynchronous server, which sends each piece before the next is read."""
+
+    def __init__(self, stored: BinaryIO) -> None:
+        self._read = sync_to_async(stored.read, thread_sensitive=False)
+        self.close = stored.close
+
+    async def __anext__(self) -> bytes:
+        if piece := await self._read(CHUNK):
+            return piece
+        raise StopAsyncIteration
