@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from django.contrib.auth.models import User
+from langchain_core.messages import ToolMessage
 
 from agent_core.errors import ModelUnavailable
 from agent_core.runs import services, work
@@ -52,7 +53,7 @@ def test_the_providers_repeated_call_ids_are_never_ours(script: Play, say: Say) 
 
     say("find A and B")
 
-    ids = [message.tool_call_id for message in model.sent[2] if message.type == "tool"]
+    ids = [message.tool_call_id for message in model.sent[2] if isinstance(message, ToolMessage)]
     assert len(set(ids)) == 2
     assert "the-provider-repeats-this" not in ids
 
@@ -167,7 +168,9 @@ def test_after_a_broken_turn_the_next_one_answers_every_call_exactly_once(
     say("hello?")
 
     asked = [call["id"] for message in model.sent[1] for call in getattr(message, "tool_calls", [])]
-    replies = [message.tool_call_id for message in model.sent[1] if message.type == "tool"]
+    replies = [
+        message.tool_call_id for message in model.sent[1] if isinstance(message, ToolMessage)
+    ]
     assert len(asked) == 1
     assert asked == replies
 
