@@ -69,6 +69,7 @@ class CustomerAdmin(ReadOnlyAdmin):
 
     team_path = "team"
     list_display = ("reference", "name", "email", "team")
+    ordering = ("name", "reference")
     list_filter = ("team",)
     search_fields = ("reference", "name", "email")
     fields = ("reference", "name", "email", "team", "language", "created_at")
@@ -92,6 +93,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
 
     team_path = "customer__team"
     list_display = ("reference", "customer", "amount", "state", "issued_on", "due_on")
+    ordering = ("-issued_on", "reference")
     list_filter = ("state", "currency")
     list_select_related = ("customer",)
     search_fields = ("reference", "customer__reference", "customer__email", "customer__name")
@@ -104,6 +106,7 @@ class PaymentAdmin(ReadOnlyAdmin):
 
     team_path = "customer__team"
     list_display = ("reference", "customer", "amount", "state", "disputed", "paid_at")
+    ordering = ("-paid_at", "reference")
     list_filter = ("state", "disputed", "currency")
     list_select_related = ("customer",)
     search_fields = ("reference", "customer__reference", "customer__email", "customer__name")
@@ -126,6 +129,7 @@ class RefundAdmin(ReadOnlyAdmin):
 
     team_path = "payment__customer__team"
     list_display = ("reference", "payment", "amount", "state", "requested_by", "created_at")
+    ordering = ("-created_at", "reference")
     list_filter = ("state", "currency")
     list_select_related = ("payment", "requested_by")
     search_fields = ("reference", "payment__reference", "payment__customer__email")
@@ -147,6 +151,7 @@ class IntentAdmin(ReadOnlyAdmin):
     """What was wanted of the processor and what came of it; for superusers, whatever the team."""
 
     list_display = ("created_at", "operation", "amount", "state", "requester", "tries")
+    ordering = ("-created_at",)
     list_filter = ("state", "operation", "currency")
     list_select_related = ("requester",)
     search_fields = ("processor_ref", "payment__reference", "refund__reference")

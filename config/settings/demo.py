@@ -14,3 +14,6 @@ AUTH_PASSWORD_VALIDATORS = []
 
 # Static files are served from where they lie: no collecting step before the first start.
 WHITENOISE_USE_FINDERS = True
+
+# What `sample_data` calls besides loading its own records.
+SAMPLE_LOADERS = ["knowledge.services.articles_load"]

@@ -1,45 +1,22 @@
-"""The demo's own cast and the sandbox processor as a process; each test on fresh records."""
+"""The demo's own cast on fresh records, with the sandbox processor as a process."""
 
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
-from tests.payments.assistant.stage import Conversation
-
-
-@pytest.fixture(scope="session")
-def sandbox_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Run the sandbox processor for the session."""
-    folder = tmp_path_factory.mktemp("sandbox")
-    ready = folder / "ready"
-    command = [sys.executable, "-m", "payments.sandbox", "--store", str(folder / "books")]
-    command += ["--ready-file", str(ready), "--hold", "3", "--control"]
-    root = Path(__file__).resolve().parents[3]
-    with subprocess.Popen(command, cwd=root) as process:
-        until = time.monotonic() + 20
-        while not ready.exists():
-            assert process.poll() is None, "the sandbox processor ended"
-            assert time.monotonic() < until, "the sandbox processor did not start"
-            time.sleep(0.02)
-        yield ready.read_text(encoding="utf-8")
-        process.terminate()
-        process.wait(10)
+from tests.payments.assistant.stage import Conversation, notices
+from tests.payments.processor import Processor
 
 
 @pytest.fixture(autouse=True)
-def wiring(settings: Any, sandbox_url: str) -> None:
-    """Point the ledger at the sandbox, with a short patience, and leave the host out."""
-    settings.SANDBOX_URL = sandbox_url
-    settings.PAYMENT_TIMEOUT_SECONDS = 1
+def wiring(settings: Any) -> None:
+    """Leave the host out: no run waits here, and notices are only kept."""
     settings.REVIEW_DECIDED = "tests.payments.assistant.stage.decided"
+    settings.CONVERSATION_NOTICE = "tests.payments.assistant.stage.noticed"
     settings.SAMPLE_LOADERS = ()
+    notices.clear()
 
 
 @pytest.fixture
@@ -61,6 +38,6 @@ def lead(samples: None) -> User:
 
 
 @pytest.fixture
-def talk(agent: User) -> Conversation:
+def talk(agent: User, processor: Processor) -> Conversation:
     """Return a new conversation of the support agent."""
     return Conversation(agent)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -20,6 +18,14 @@ from reviews.models import Review
 from reviews.services import review_approve, review_propose
 
 Said = tuple[str, dict[str, Any]]
+
+
+notices: list[tuple[UUID, str]] = []
+
+
+def noticed(conversation_id: UUID, text: str, dedupe: str) -> None:
+    """Keep what is posted in a conversation."""
+    notices.append((conversation_id, text))
 
 
 def decided(review: Review) -> None:
@@ -107,16 +113,9 @@ class Conversation:
         toolset = Toolset(TOOLS)
         found = toolset.tool(tool)
         assert found is not None
-        message = toolset.executed(found, arguments, replace(context))
+        message = toolset.executed(found, arguments, context)
         return str(message.content), dict(message.artifact)
 
     def _bind(self, customer_id: UUID, label: str) -> None:
         assert self.customer_id in {None, customer_id}, "a conversation changed its customer"
         self.customer_id, self.label = customer_id, label
-
-
-def sandbox_books(url: str) -> dict[str, Any]:
-    """Return what the sandbox processor has in its books."""
-    with urllib.request.urlopen(f"{url}/control/books", timeout=5) as answer:  # noqa: S310
-        books: dict[str, Any] = json.load(answer)
-    return books
