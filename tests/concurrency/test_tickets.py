@@ -20,6 +20,9 @@ def test_two_calls_that_mean_the_same_open_one_ticket(settings: Any) -> None:
     ana, conversation_id = User.objects.create_user("ana"), uuid4()
     barrier, results = threading.Barrier(2, timeout=20), []
 
+    def meet() -> None:
+        barrier.wait()
+
     def call() -> None:
         context = RunContext(
             run_id=uuid4(),
@@ -30,7 +33,7 @@ def test_two_calls_that_mean_the_same_open_one_ticket(settings: Any) -> None:
             rights=frozenset(),
             team_ids=frozenset(),
             call_id=uuid4(),
-            fence=lambda: barrier.wait() and None,
+            fence=meet,
         )
         try:
             results.append(ticket_create(context, subject="Box crushed"))
