@@ -4,8 +4,6 @@ Nothing is added, edited or deleted here. Who may only look gets no button, and 
 route; the try is kept.
 """
 
-# ruff: noqa: ARG002 (signatures that Django prescribes)
-
 import logging
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,4 @@
 """Who gets where in the administration of reviews: to look, to decide, never to edit."""
-# ruff: noqa: ARG002 (signatures that Django prescribes)
 
 from typing import cast
 

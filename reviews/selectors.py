@@ -9,12 +9,22 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Case, IntegerField, Q, QuerySet, Sum, Value, When
+from django.db.models import (
+    Case,
+    Exists,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Sum,
+    Value,
+    When,
+)
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from reviews.errors import NotFound
-from reviews.models import Review
+from reviews.models import Review, ReviewDecision
 from reviews.policies import Standing, decision_refused
 from reviews.states import Decision, State
 
@@ -153,11 +163,18 @@ def choices_for(user: User, review: Review) -> tuple[tuple[Decision, ...], str]:
 
 
 def waiting_for(user: User) -> int:
-    """Count the pending reviews that this person may approve now."""
-    return sum(
-        Decision.APPROVE in choices_for(user, review)[0]
-        for review in reviews_for(user).filter(state=State.PENDING)[:200]
+    """Count the pending reviews that this person may approve now, in one query."""
+    reader = reader_of(user)
+    raised = ReviewDecision.objects.filter(
+        review=OuterRef("pk"), actor_id=reader.user.pk, decision=Decision.RAISE, accepted=True
     )
+    own = Q(requested_by_id=reader.user.pk)
+    mine = _mine(reader, reader.may_decide).filter(
+        state=State.PENDING, expires_at__gt=timezone.now()
+    )
+    to_confirm = Q(requester_decides=True) & own
+    to_decide = Q(requester_decides=False) & ~own & ~Exists(raised)
+    return mine.filter(to_confirm | to_decide if reader.may_decide else to_confirm).count()
 
 
 def open_minor(*, kind: str, subject_id: UUID, without: UUID | None = None) -> int:

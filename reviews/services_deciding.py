@@ -34,6 +34,7 @@ from reviews.errors import (
     Changed,
     ChangeRefused,
     Expired,
+    NoRight,
     NotFound,
     ReviewRefused,
     Stale,
@@ -41,7 +42,7 @@ from reviews.errors import (
 from reviews.models import Review, ReviewDecision
 from reviews.policies import decision_refused
 from reviews.selectors import reader_of, review_find
-from reviews.states import FINAL, STATE_AFTER, Decision, State
+from reviews.states import FINAL, STATE_AFTER, Channel, Decision, State
 from reviews.subjects import subject_of
 
 log = logging.getLogger("reviews")
@@ -92,6 +93,8 @@ def attempt_decide(attempt: Try, step: Callable[[Review, Try], Review]) -> Revie
 
 def _open_to(attempt: Try) -> Review:
     """Return the review if this person may decide it so, now."""
+    if attempt.channel == Channel.CLI and not settings.DEMO:
+        raise NoRight(_("Deciding from the command line exists in the demo only."))
     review = review_find(attempt.review_id)
     if review is None:
         raise NotFound

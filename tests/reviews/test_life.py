@@ -14,6 +14,7 @@ from agent_core.errors import ContractBroken
 from reviews import words
 from reviews.errors import (
     Expired,
+    NoRight,
     NotFound,
     ReviewConsumed,
     ReviewMismatch,
@@ -41,7 +42,7 @@ from reviews.services import (
 from reviews.states import Decision
 from reviews.tasks import reviews_expire as task
 from tests.reviews import fakes
-from tests.reviews.conftest import OTHER_TEAM, TEAM, Ask, facts, person
+from tests.reviews.conftest import OTHER_TEAM, TEAM, Ask, confirmation, facts, person
 
 
 def overdue(review: Review) -> None:
@@ -250,3 +251,31 @@ def test_a_refused_try_leaves_the_row_as_it_was(ask: Ask, tom: User) -> None:
     review_try_refused(review_id=review.pk, actor=tom, channel="admin", decision=Decision.APPROVE)
     assert facts(review) == before
     assert review.decisions.get().refused_because == "review.no_right"
+
+
+def test_the_count_of_what_waits_agrees_with_what_each_page_offers(
+    ask: Ask, ana: User, lea: User, leo: User
+) -> None:
+    ask()
+    ask(requester=lea)
+    confirmation(lea)
+    overdue(ask())
+    review_raise(review_id=ask().pk, actor=leo, channel="desk", changes={"amount": "40.00"})
+    twice = ask()
+    for actor, amount in ((leo, "40.00"), (lea, "50.00")):
+        review_raise(review_id=twice.pk, actor=actor, channel="desk", changes={"amount": amount})
+    for user, expected in ((lea, 3), (leo, 2), (ana, 0)):
+        offered = [choices_for(user, review)[0] for review in reviews_for(user)]
+        assert sum(Decision.APPROVE in decisions for decisions in offered) == expected
+        assert waiting_for(user) == expected
+
+
+def test_the_command_line_decides_in_the_demo_only(ask: Ask, lea: User, settings: Any) -> None:
+    review = ask()
+    settings.DEMO = False
+    with pytest.raises(NoRight, match=r"exists in the demo only\."):
+        review_approve(review_id=review.pk, actor=lea, channel="cli")
+    review.refresh_from_db()
+    assert review.state == "pending"
+    settings.DEMO = True
+    assert review_approve(review_id=review.pk, actor=lea, channel="cli").state == "approved"
