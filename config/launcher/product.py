@@ -6,7 +6,7 @@ from pathlib import Path
 from config import env, runtime
 from config.children import Spec
 from config.embedded import accounts, postgres, redis
-from config.home import BASE_DIR, home, postgres_url, redis_url
+from config.home import home, postgres_url, redis_url
 from config.launcher import parts, preflight
 from config.launcher.interrupt import Interrupt
 from config.launcher.leftovers import stop_leftovers
@@ -54,7 +54,7 @@ def _start(supervisor: Supervisor, wishes: preflight.Wishes) -> None:
         sandbox_url=os.environ.get("SANDBOX_URL") or f"http://127.0.0.1:{port}",
     )
     _tables(supervisor)
-    if not os.environ.get("SANDBOX_URL") and _landed("payments/sandbox/*.py"):
+    if not os.environ.get("SANDBOX_URL"):
         os.environ["SANDBOX_URL"] = supervisor.addresses.sandbox_url
         (supervisor.folder / "sandbox.ready").unlink(missing_ok=True)
         supervisor.wait(supervisor.launch(parts.processor(supervisor.folder, port)), SERVER_SECONDS)
@@ -88,12 +88,7 @@ def _embedded(supervisor: Supervisor, spec: Spec) -> None:
 def _tables(supervisor: Supervisor) -> None:
     say("preparing tables and sample data")
     for arguments in (("migrate", "--no-input"), ("checkpoints_setup",), ("sample_data",)):
-        if _landed(f"*/management/commands/{arguments[0]}.py") or arguments[0] == "migrate":
-            supervisor.once(parts.command(*arguments))
-
-
-def _landed(pattern: str) -> bool:  # GUARD: remove when every app has landed
-    return any(BASE_DIR.glob(pattern)) or any(BASE_DIR.glob("agent_core/" + pattern))
+        supervisor.once(parts.command(*arguments))
 
 
 def _processes(supervisor: Supervisor, wishes: preflight.Wishes) -> None:

@@ -57,6 +57,7 @@ class Launch:
             except queue.Empty:
                 break
             if line is None:
+                self._queue.put(None)
                 break
             self.lines.append(line)
             if text in line:
