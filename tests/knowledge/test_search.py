@@ -59,6 +59,7 @@ def test_a_dozen_articles_come_with_the_product_and_load_once(db: None) -> None:
         ("customer charged twice", "double-charge"),
         ("who approves a refund", "reviews"),
         ("chargebak", "disputed-payments"),
+        ("gift card balance unicorn", "refund-times"),
         ('"expired card" -bank', "update-card"),
     ],
 )
