@@ -147,6 +147,10 @@ def test_a_missing_field_makes_an_artifact_unclear(field: str) -> None:
     assert outcome_read(artifact) is None
 
 
+def test_an_artifact_without_a_code_is_unclear() -> None:
+    assert outcome_read({**completed("a.b", stop=True), "code": ""}) is None
+
+
 def _run(context: RunContext) -> tuple[str, Artifact]:
     """Do nothing."""
     return "Nothing.", completed("a.b", stop=False)
