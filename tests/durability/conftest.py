@@ -12,12 +12,19 @@ __all__ = ["processor", "processor_process"]
 
 
 @pytest.fixture
+def queues() -> Iterator[None]:
+    """Begin and end with empty queues."""
+    queues_clear()
+    yield
+    queues_clear()
+
+
+@pytest.fixture
 def worker(
-    tmp_path: Path, database_url: str, processor: Processor, transactional_db: None
+    tmp_path: Path, database_url: str, processor: Processor, transactional_db: None, queues: None
 ) -> Iterator[Callable[[], Worker]]:
     """Start workers on the test database; whatever is left of them ends with the test."""
     started: list[Worker] = []
-    queues_clear()
 
     def start() -> Worker:
         # The worker waits for the processor longer than the processor holds the line.
@@ -34,4 +41,3 @@ def worker(
     yield start
     for one in started:
         one.stop()
-    queues_clear()

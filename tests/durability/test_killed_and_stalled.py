@@ -13,6 +13,7 @@ from agent_core.runs.states import Role, RunState
 from agent_core.runs.tasks import sweep
 from payments.models import Intent, Refund
 from payments.sandbox.tokens import SLOW_COMMITTED
+from payments.tasks import intents_settle
 from reviews.models import Review
 from reviews.services import review_approve
 from tests.durability.worker import LEASE_SECONDS, Worker
@@ -83,7 +84,7 @@ class Turn:
 
 
 @pytest.fixture
-def turn(transactional_db: None, processor: Processor) -> Turn:
+def turn(transactional_db: None, processor: Processor, queues: None) -> Turn:
     """Return the turn, asked and not yet begun."""
     return Turn(processor)
 
@@ -139,8 +140,8 @@ def test_a_worker_stalled_beyond_its_lease_changes_nothing_when_it_wakes(
     second.stop()
 
 
-def test_a_worker_that_is_asked_to_leave_hands_its_run_back(turn: Turn, worker: Start) -> None:
-    """SIGTERM in flight: the effect finishes, the run is handed back or ended, nothing is lost."""
+def test_a_worker_that_is_asked_to_leave_loses_nothing(turn: Turn, worker: Start) -> None:
+    """SIGTERM in flight: the try ends unanswered, the run goes on, the task settles the refund."""
     first = worker()
     turn.approve()
     turn.in_flight()
@@ -149,4 +150,13 @@ def test_a_worker_that_is_asked_to_leave_hands_its_run_back(turn: Turn, worker: 
     if turn.state() != RunState.DONE:
         worker()
         turn.until(lambda: turn.state() == RunState.DONE, "the end", sweeping=True)
-    turn.ended_once()
+    assert StopRecord.objects.get(run=turn.run).rule == "answered"
+    assert "being checked" in Message.objects.get(run=turn.run, role=Role.ASSISTANT).text
+
+    def settled() -> bool:
+        intents_settle()
+        return Refund.objects.get().state == "succeeded"
+
+    turn.until(settled, "the settlement")
+    assert turn.sent() == [500]
+    assert "5.00 EUR" in Message.objects.get(role=Role.NOTICE).text
