@@ -1,5 +1,6 @@
 """What a person may open, or 404: missing and out of reach are the same page (B53)."""
 
+import logging
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -11,9 +12,12 @@ from agent_core.runs.selectors import conversation_for, run_full
 from exports.errors import ExportNotFound
 from exports.models import Export
 from exports.selectors import export_for
+from payments.selectors import customer_by_id, scope_of
 from reviews.errors import NotFound as ReviewNotFound
 from reviews.models import Review
 from reviews.selectors import review_for
+
+log = logging.getLogger("desk")
 
 
 def conversation_or_404(user: User, conversation_id: UUID) -> Conversation:
@@ -28,14 +32,28 @@ def conversation_or_404(user: User, conversation_id: UUID) -> Conversation:
 
 
 def run_or_404(user: User, run_id: UUID) -> Run:
-    """Return a run that this person may see in full.
+    """Return a run that this person may see in full: their own, or one of their teams.
 
     Raises: Http404 for any other, as for a missing one.
     """
     try:
-        return run_full(user, run_id)
+        run = run_full(user, run_id)
     except RunNotFound:
         raise Http404 from None
+    if run.requester_id != user.pk and not _shares_team(user, run):
+        log.warning("scope.denied", extra={"run": str(run_id), "actor": user.pk})
+        raise Http404
+    return run
+
+
+def _shares_team(user: User, run: Run) -> bool:
+    """Tell whether a run is of this person's teams: its customer's, else its requester's."""
+    if user.is_superuser:
+        return True
+    teams, customer = scope_of(user), run.conversation.customer_id
+    if customer is not None:
+        return customer_by_id(teams, customer) is not None
+    return not teams.isdisjoint(scope_of(run.requester))
 
 
 def own_run_or_404(user: User, run_id: UUID) -> Run:

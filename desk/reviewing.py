@@ -14,6 +14,8 @@ from reviews.selectors import reader_of, reviews_visible
 from reviews.states import Decision, State
 
 COUNTED = 100
+# Why, effect, watch, asked by, reason, customer; what follows says where each value came from.
+FACT_ROWS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Card:
     can_withdraw: bool
     outcome: str
     rows: list["CardRow"]
+    origins: list["CardRow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +49,19 @@ def card_of(review: Review, viewer: User) -> Card:
     pending = review.state == State.PENDING and review.expires_at > timezone.now()
     own = review.requested_by_id == viewer.pk
     look = REVIEW_LOOKS[review.state]
+    rows = _rows(review)
     return Card(
         review=review,
         tone=look.tone,
         icon=look.icon,
-        state=_card_state(review, pending),
+        state=_card_state(review, pending, own),
         left=words.time_left(review),
         pending=pending,
         can_confirm=pending and own and review.requester_decides,
         can_withdraw=pending and own,
         outcome=_outcome(review),
-        rows=_rows(review),
+        rows=rows[:FACT_ROWS],
+        origins=rows[FACT_ROWS:],
     )
 
 
@@ -68,8 +73,8 @@ def _rows(review: Review) -> list[CardRow]:
     ]
 
 
-def _card_state(review: Review, pending: bool) -> str:
-    if pending and review.requester_decides:
+def _card_state(review: Review, pending: bool, own: bool) -> str:
+    if pending and own and review.requester_decides:
         return _("Waiting for you to confirm")
     if review.state == State.PENDING and not pending:
         return str(REVIEW_WORDS[State.EXPIRED])
@@ -92,8 +97,3 @@ def open_for(viewer: User) -> list[Review]:
         for review in waiting[:COUNTED]
         if decision_refused(reader.standing(review), Decision.APPROVE) is None
     ]
-
-
-def waiting_count(viewer: User) -> int:
-    """Count the pending reviews that this person may approve now."""
-    return len(open_for(viewer))

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Final
 
+from django.conf import settings
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -82,6 +85,13 @@ class Fact:
 
     label: str
     text: str
+
+
+@cache
+def done_words() -> Mapping[str, str]:
+    """Return what each tool says once it has done its work, by the tool's name."""
+    tools = (tool for path in settings.TOOLSETS for tool in import_string(path))
+    return {tool.name: tool.done for tool in tools}
 
 
 def took(start: datetime | None, end: datetime | None) -> str:

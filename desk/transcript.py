@@ -20,7 +20,16 @@ from agent_core.runs.models import Call, Conversation, Message, Run
 from agent_core.runs.states import RUN_FINAL, CallState, Role, RunState
 from agent_core.runs.wording import explain
 from desk.reviewing import Card, card_of
-from desk.showing import BUSY, CALL_LOOKS, RUN_LINES, Fact, argument_facts, bytes_in_words, took
+from desk.showing import (
+    BUSY,
+    CALL_LOOKS,
+    RUN_LINES,
+    Fact,
+    argument_facts,
+    bytes_in_words,
+    done_words,
+    took,
+)
 from exports.models import Export
 from exports.progress import progress_percent
 from exports.selectors import exports_of_conversation
@@ -161,6 +170,7 @@ def run_of(conversation: Conversation, run_id: UUID) -> Run | None:
 def call_line(call: Call) -> CallLine:
     """Return one call in plain words."""
     look = CALL_LOOKS[call.state]
+    done = call.state == CallState.DONE
     facts = argument_facts(call.arguments)
     if call.content:
         facts.append(Fact(_("What came of it"), call.content))
@@ -168,7 +178,7 @@ def call_line(call: Call) -> CallLine:
         id=call.pk,
         run_id=call.run_id,
         order=call.batch * 1000 + call.position + 1,
-        label=call.label,
+        label=_(done_words().get(call.tool, call.label)) if done else call.label,
         state=str(CallState(call.state).label),
         tone=look.tone,
         icon=look.icon,

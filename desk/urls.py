@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 
-from desk.views import api, chat, documents, people, reviews, runs, stream, tickets
+from desk.views import api, articles, chat, documents, people, reviews, runs, stream, tickets
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", people.SignIn.as_view(), name="login"),
@@ -22,7 +22,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/<str:reference>/", documents.document, name="document"),
     path("tickets/", tickets.tickets, name="tickets"),
     path("tickets/<str:reference>/", tickets.ticket, name="ticket"),
-    path("articles/<slug:slug>/", tickets.article, name="article"),
+    path("articles/", articles.articles, name="articles"),
+    path("articles/<slug:slug>/", articles.article, name="article"),
     path("exports/", include("exports.urls")),
     path("exports/<str:reference>/", documents.export, name="export"),
     path("api/conversations/<uuid:conversation_id>/messages", api.messages, name="api-messages"),

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from desk.reviewing import waiting_count
 from payments.money import Money, money_format
+from reviews import selectors as reviews
 
 register = template.Library()
 
@@ -39,7 +39,7 @@ def linked(text: object) -> SafeString:
 
 def _link(found: re.Match[str]) -> str:
     address = reverse(ROUTES[found["kind"]], args=[found.group()])
-    return format_html('<a href="{}">{}</a>', address, found.group())
+    return format_html('<a class="reference" href="{}">{}</a>', address, found.group())
 
 
 @register.simple_tag
@@ -61,7 +61,7 @@ def money(amount_minor: int, currency: str) -> str:
 @register.simple_tag
 def waiting_for(user: User | AnonymousUser) -> int:
     """Count the reviews that wait for this person."""
-    return waiting_count(user) if isinstance(user, User) else 0
+    return reviews.waiting_for(user) if isinstance(user, User) else 0
 
 
 @dataclass(frozen=True, slots=True)

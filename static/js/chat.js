@@ -30,7 +30,9 @@ const handlers = {
   run(data) {
     fragments.want("run", data.run);
     if (data.state === "running") say(words.working);
-    if (data.state === "waiting") say(words.approval);
+    if (data.state !== "waiting") return;
+    say(words.approval);
+    fragments.want("head", page.dataset.chat);
   },
   reset: (data) => live.clear(data.run),
   delta: (data) => live.add(data.run, data.text, data.at),
