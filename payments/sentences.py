@@ -60,3 +60,13 @@ def code_of(operation: str, failure: str) -> str:
 def sentence(code: str, amount: Money, target: str) -> str:
     """Say how it ended. `target` is the invoice's or the payment's reference."""
     return _(_SENTENCES[code]).format(amount=money_format(amount), target=target)
+
+
+def notice(code: str, amount: Money, target: str, reference: str) -> str:
+    """Say how something that was being checked has ended; `reference` is what came of it."""
+    text = sentence(code, amount, target)
+    return (
+        _("{text} Its reference is {reference}.").format(text=text, reference=reference)
+        if reference
+        else text
+    )

@@ -94,7 +94,7 @@ def _begin(
         context.fence()
         invoice = invoice_lock(invoice_id)
         _in_reach(context, invoice)
-        replayed = intent_replayed(context)
+        replayed = intent_replayed(context, Operation.CHARGE, invoice.pk)
         if replayed is not None:
             return replayed
         open_amount = Money(invoice.amount_minor, invoice.currency)

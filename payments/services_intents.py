@@ -78,11 +78,12 @@ def intent_create(
     return Started(intent=intent, call=_call_row(intent, context, attached=False), attached=False)
 
 
-def intent_replayed(context: RunContext) -> Started | None:
-    """Return what a call with this very id began or attached to earlier."""
+def intent_replayed(context: RunContext, operation: Operation, target_id: UUID) -> Started | None:
+    """Return what a call with this very id began or attached to earlier, on the same target."""
     if context.call_id is None:
         return None
-    call = IntentCall.objects.select_related("intent").filter(call_id=context.call_id).first()
+    same = IntentCall.objects.filter(intent__operation=operation, intent__target_id=target_id)
+    call = same.select_related("intent").filter(call_id=context.call_id).first()
     if call is None:
         return None
     return Started(intent=call.intent, call=call, attached=call.attached)

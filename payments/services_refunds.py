@@ -105,7 +105,7 @@ def _begin(
         requester_lock(context.requester_id)
         payment = payment_lock(payment_id)
         _in_reach(context, payment)
-        replayed = intent_replayed(context)
+        replayed = intent_replayed(context, Operation.REFUND, payment.pk)
         if replayed is not None:
             return replayed
         other = intent_open(Operation.REFUND, payment.pk)

@@ -21,7 +21,7 @@ from payments.models import Intent, IntentCall, Invoice, Payment, PaymentMethod,
 from payments.money import Money
 from payments.references import payment_reference
 from payments.retries import next_try
-from payments.sentences import code_of, sentence
+from payments.sentences import code_of, notice
 from payments.states import (
     INTENT_MOVES,
     INVOICE_MOVES,
@@ -72,10 +72,9 @@ def notices_post(intent: Intent) -> int:
 
 def notice_text(intent: Intent) -> str:
     """Say how a settled intent ended, in a sentence that stands by itself."""
+    amount = Money(intent.amount_minor, intent.currency)
     result = intent.result
-    money = Money(intent.amount_minor, intent.currency)
-    text = sentence(result["code"], money, result["target"])
-    return f"{text} ({result['reference']})" if result["reference"] else text
+    return notice(result["code"], amount, result["target"], result["reference"])
 
 
 def _keep_asking(intent: Intent, reply: Reply, call: IntentCall | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -13,7 +14,13 @@ from django.utils import timezone
 from payments.gateways.base import Gateway, Order, gateway_named
 from payments.sandbox.tokens import earlier_ref, method_token
 from payments.states import Operation
-from tests.payments.processor import Processor, processor, processor_process
+from tests.payments.processor import (
+    HOLD_SECONDS,
+    TIMEOUT_SECONDS,
+    Processor,
+    processor,
+    processor_process,
+)
 
 __all__ = ["processor", "processor_process"]
 
@@ -150,10 +157,14 @@ def test_whatever_happens_on_the_line_is_unknown_and_the_next_try_settles_it_onc
 
 @pytest.mark.parametrize(("fault", "committed"), [("slow_committed", 1), ("slow_lost", 0)])
 def test_no_answer_in_time_is_unknown_and_the_next_try_settles_it_once(
-    gateway: Gateway, processor: Processor, fault: str, committed: int
+    gateway: Gateway, processor: Processor, settings: Any, fault: str, committed: int
 ) -> None:
     order = charging(gateway, fault)
-    assert gateway.send(order).state == "unknown"
+    settings.PAYMENT_TIMEOUT_SECONDS = HOLD_SECONDS / 2
+    reply = gateway.send(order)
+    settings.PAYMENT_TIMEOUT_SECONDS = TIMEOUT_SECONDS
+    assert reply.state == "unknown"
+    time.sleep(HOLD_SECONDS)
     assert processor.charged() == [2500] * committed
     assert gateway.send(order).state == "succeeded"
     assert processor.charged() == [2500]

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection
 
 from payments.gateways.base import Order, Reply
 from payments.gateways.sandbox import SandboxGateway
 
-PATIENCE: Final = 10
+PATIENCE: Final = 30
 
 
 @dataclass
 class Gates:
     """`sending` is set when a try has begun; the try goes on once `send` is set, and its reply is
-    handed over once `reply` is set. Only the first try is held. `connected` notes, for each try,
-    whether the caller held a database connection or transaction.
+    handed over once `reply` is set. `writing` is set when the first caller is in its transaction,
+    all checks passed and no row written; it goes on once `write` is set. Only the first is held.
+    `connected` notes, for each try, whether the caller held a connection or transaction.
     """
+
+    writing: threading.Event = field(default_factory=threading.Event)
+    write: threading.Event = field(default_factory=threading.Event)
 
     sending: threading.Event = field(default_factory=threading.Event)
     sent: threading.Event = field(default_factory=threading.Event)
@@ -30,6 +34,7 @@ class Gates:
 
     def open(self) -> None:
         """Hold nobody any more."""
+        self.write.set()
         self.send.set()
         self.reply.set()
 
@@ -39,6 +44,22 @@ GATES: list[Gates] = []
 
 class GatedGateway(SandboxGateway):
     """The sandbox gateway, held at the gates of the running test."""
+
+    def charge_body(self, **values: Any) -> dict[str, str]:
+        """Wait where the transaction has checked everything and written nothing."""
+        self._before_writing()
+        return super().charge_body(**values)
+
+    def refund_body(self, **values: Any) -> dict[str, str]:
+        """Wait where the transaction has checked everything and written nothing."""
+        self._before_writing()
+        return super().refund_body(**values)
+
+    def _before_writing(self) -> None:
+        gates = GATES[-1]
+        if not gates.writing.is_set():
+            gates.writing.set()
+            assert gates.write.wait(PATIENCE)
 
     def send(self, order: Order) -> Reply:
         """Wait at the gate before the line, and at the one behind it."""

@@ -24,7 +24,11 @@ pytestmark = pytest.mark.django_db
 
 def charge(desk: Desk, invoice: Invoice, amount: int = 2500, **more: Any) -> ChargeResult:
     """Charge the invoice on the customer's card."""
-    values = {"context": desk.context(), "method_id": desk.method.pk, "currency": "EUR"} | more
+    values: dict[str, Any] = {
+        "context": desk.context(),
+        "method_id": desk.method.pk,
+        "currency": "EUR",
+    } | more
     return charge_make(invoice_id=invoice.pk, amount_minor=amount, **values)
 
 

@@ -6,9 +6,11 @@ The processor's own books are the judge, never our rows alone.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -33,7 +35,11 @@ def refund(
 ) -> RefundResult:
     """Refund 60.00 EUR of the desk's payment, without an approval unless one is given."""
     of = payment or desk.payment
-    values = {"context": desk.context(), "currency": of.currency, "reason": "damaged"} | more
+    values: dict[str, Any] = {
+        "context": desk.context(),
+        "currency": of.currency,
+        "reason": "damaged",
+    } | more
     return refund_make(payment_id=of.pk, amount_minor=amount, **values)
 
 
@@ -192,7 +198,7 @@ def test_the_daily_limit_counts_what_one_person_sent_today(
     with pytest.raises(errors.DailyLimitReached) as refusal:
         refund(desk, 1001, review_id=desk.approved(desk.payment, 1001))
     assert (refusal.value.room, refusal.value.limit) == (Money(1000, "EUR"), Money(7000, "EUR"))
-    Intent.objects.update(created_at=timezone.now() - timezone.timedelta(days=1))
+    Intent.objects.update(created_at=timezone.now() - timedelta(days=1))
     refund(desk, 1001, review_id=desk.approved(desk.payment, 1001))
     assert ledger.refunded(desk.payment.processor_ref) == [6000, 1001]
 
@@ -280,8 +286,6 @@ def test_a_refusal_of_the_processor_is_final_and_frees_the_amount(
 
 def test_what_was_refunded_elsewhere_is_final_after_one_call(desk: Desk, ledger: Processor) -> None:
     """Someone refunded everything at the processor's own desk; ours did not know."""
-    import httpx
-
     form = {"payment_intent": desk.payment.processor_ref}
     httpx.post(f"{ledger.url}/v1/refunds", data=form, trust_env=False).raise_for_status()
     result = refund(desk, review_id=desk.approved(desk.payment, 6000))
@@ -341,3 +345,14 @@ def test_a_second_click_refunds_nothing(desk: Desk, ledger: Processor) -> None:
     with pytest.raises(ReviewConsumed):
         refund(desk, review_id=review, context=another_call(context))
     assert ledger.refunded(desk.payment.processor_ref) == [6000]
+
+
+def test_one_call_cannot_be_replayed_on_another_payment(desk: Desk, ledger: Processor) -> None:
+    """A forged replay: the id of a finished call, another payment with an approval of its own."""
+    context, other = desk.context(), desk.paid()
+    refund(desk, 3000, review_id=desk.approved(desk.payment, 3000), context=context)
+    review = desk.approved(other, 3000)
+    with pytest.raises(IntegrityError, match="call_id"):
+        refund(desk, 3000, payment=other, review_id=review, context=context)
+    assert ledger.refunded(other.processor_ref) == []
+    assert Review.objects.get(pk=review).consumed_at is None
