@@ -18,6 +18,8 @@ import psutil
 from config.runtime import Process
 
 POLL_SECONDS = 0.05
+# A log that is longer at a start is put aside; one old one is kept.
+LOG_BYTES = 20_000_000
 
 
 class NotReady(Exception):
@@ -58,6 +60,8 @@ class Child:
     def start(self) -> None:
         """Start the process in a session of its own, away from the terminal's signals."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        if self.log.exists() and self.log.stat().st_size > LOG_BYTES:
+            self.log.replace(self.log.with_suffix(".log.1"))
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 list(self.spec.command),

@@ -15,6 +15,9 @@ LOGGING = {
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
         # At INFO this one names addresses with every request to the model or the processor.
         "httpx": {"level": "WARNING"},
+        # Four ticks every few seconds would bury what the tasks themselves have to say.
         "celery.beat": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
     },
 }
