@@ -25,11 +25,14 @@ def export_for(user: User, export_id: UUID) -> Export:
     Raises:
         ExportNotFound: it is missing, somebody else's, or holds what they may no longer see.
     """
+    # The person is read anew and whole before the export, so that a miss costs what a refusal does.
+    person = User.objects.filter(pk=user.pk, is_active=True).first()
+    allowed = person is not None and person.has_perm(EXPORT_RIGHT)
+    teams = {str(team) for team in scope_of(person)} if person is not None else set()
     export = Export.objects.filter(pk=export_id).select_related("owner").first()
     if export is None:
         raise ExportNotFound
-    person = User.objects.filter(pk=user.pk, is_active=True).first()
-    if person is None or export.owner_id != person.pk or not _may_see(person, export):
+    if not allowed or export.owner_id != user.pk or not set(export.team_ids) <= teams:
         log.warning("scope.denied", extra={"export": str(export_id), "actor": user.pk})
         raise ExportNotFound
     return export
@@ -57,9 +60,3 @@ def export_download(user: User, export_id: UUID) -> Export:
 def exports_of_conversation(conversation_id: UUID) -> QuerySet[Export]:
     """List the exports of a conversation in the order in which they were asked."""
     return Export.objects.filter(conversation_id=conversation_id).order_by("created_at", "id")
-
-
-def _may_see(person: User, export: Export) -> bool:
-    if not person.has_perm(EXPORT_RIGHT):
-        return False
-    return set(export.team_ids) <= {str(team) for team in scope_of(person)}

@@ -1,0 +1,160 @@
+"""A real worker process on the real broker, from the request to the file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from agent_core.runs.models import Conversation
+from config.home import BASE_DIR
+from exports.models import Export
+from exports.services_sweep import exports_sweep
+from exports.states import EXPORT_WORKING
+from payments.models import Customer
+from tests.exports.conftest import Ask, Mailbox, events, payments_many
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+Start = Callable[[], "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def storage(settings: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Share the files with the worker: both keep them in the same home."""
+    from django.core.files.storage import default_storage
+
+    home = Path(default_storage.path("x")).parent.parent
+    monkeypatch.setenv("COUNTERSIGN_HOME", str(home))
+    return home / "files"
+
+
+@pytest.fixture
+def worker(
+    database_url: str, redis_url: str, storage: Path, mailbox: Mailbox, tmp_path: Path
+) -> Iterator[Start]:
+    """Start workers that take exports only; all end with the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        number = len(started)
+        command = [sys.executable, "-m", "celery", "-A", "config", "worker", "-Q", "exports"]
+        command += ["--pool", "threads", "-c", "2", "-n", f"exports-{number}@%h"]
+        command += ["--without-gossip", "--without-mingle"]
+        with (tmp_path / f"worker-{number}.log").open("wb") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=BASE_DIR,
+                env={**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait(10)
+    # A killed worker's sessions end a moment later, and the tables are emptied next.
+    waited(lambda: _sessions() == 0)
+
+
+def _sessions() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return int(cursor.fetchone()[0])
+
+
+def waited(done: Callable[[], object], seconds: float = 40) -> bool:
+    """Wait until it is so."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if done():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_from_the_request_to_the_download_through_a_real_worker(
+    worker: Start, ask: Ask, ana: User, customer: Customer, conversation: Conversation
+) -> None:
+    payments_many(customer, 2999)
+    export = ask(conversation_id=conversation.pk)
+    worker()
+    assert waited(lambda: Export.objects.get().state == "ready")
+    export.refresh_from_db()
+    assert (export.rows_done, export.rows_total, export.attempt) == (3000, 3000, 1)
+    told = [(event["state"], event["done"]) for event in events(conversation.pk)]
+    assert told[0] == ("queued", 0)
+    assert told[-1] == ("ready", 3000)
+    assert ("writing", 1500) in told
+    client = Client()
+    client.force_login(ana)
+    response = client.get(reverse("exports:download", args=[export.pk]))
+    text = b"".join(response.streaming_content)  # type: ignore[attr-defined]
+    assert text.count(b"\r\n") == 3001
+
+
+def test_a_worker_that_is_killed_while_it_writes_is_followed_by_one_that_ends_it(
+    worker: Start, ask: Ask, customer: Customer, conversation: Conversation, storage: Path
+) -> None:
+    """kill -9 in the middle of the rows; the lease runs out; the sweep requeues; a second worker
+    writes the whole file from the beginning, and the bar has never gone back.
+    """
+    payments_many(customer, 60_000)
+    export = ask(conversation_id=conversation.pk)
+    first = worker()
+    assert waited(lambda: Export.objects.get().rows_done > 0)
+    first.send_signal(signal.SIGKILL)
+    first.wait(10)
+    export.refresh_from_db()
+    assert export.state in EXPORT_WORKING
+    assert export.lease_until is not None
+    done_before = export.rows_done
+    assert exports_sweep(now=export.lease_until).requeued == 0
+    late = export.lease_until.replace(year=export.lease_until.year + 1)
+    assert exports_sweep(now=late).requeued == 1
+    worker()
+    assert waited(lambda: Export.objects.get().state == "ready", 60)
+    export.refresh_from_db()
+    assert (export.attempt, export.rows_done) == (2, 60_001)
+    assert done_before < 60_001
+    told = [event["done"] for event in events(conversation.pk)]
+    assert told == sorted(told)
+    assert [path.name for path in (storage / "exports").glob(f"{export.pk.hex}*")] == [
+        f"{export.pk.hex}-2.csv"
+    ]
+
+
+def test_the_same_message_twice_makes_one_file_and_one_notice(
+    worker: Start, ask: Ask, customer: Customer, conversation: Conversation, storage: Path
+) -> None:
+    """The broker hands the message to two workers at once, and once more after the end."""
+    from exports.moves import export_enqueue
+
+    payments_many(customer, 5000)
+    export = ask(conversation_id=conversation.pk)
+    export_enqueue(export.pk)
+    worker()
+    worker()
+    assert waited(lambda: Export.objects.get().state == "ready")
+    export_enqueue(export.pk)
+    time.sleep(1)
+    export.refresh_from_db()
+    assert (export.state, export.attempt, export.failure) == ("ready", 1, "")
+    assert [event["state"] for event in events(conversation.pk)].count("ready") == 1
+    assert len(list((storage / "exports").glob(f"{export.pk.hex}*"))) == 1
