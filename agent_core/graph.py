@@ -5,6 +5,7 @@ prepare → model → gate → act (allowed) → review → act (approved) → r
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -26,6 +27,8 @@ from agent_core.host import Parts, RunEnd
 from agent_core.model_node import call_model
 from agent_core.polish import polished
 from agent_core.router import Settled, decide
+
+logger = logging.getLogger(__name__)
 
 RECURSION_LIMIT: Final = 200
 """Above every budget: a run is ended by its budget and never by the framework's own limit."""
@@ -298,6 +301,8 @@ def _with_twins(state: State, parts: Parts) -> dict[str, Result]:
 
 def _finished(call: dict[str, Any], result: Result, parts: Parts) -> dict[str, Any]:
     outcome = outcome_read(result["artifact"])
+    if outcome is None:
+        logger.warning("outcome.unclear", extra={"call": call["id"], "tool": call["tool"]})
     tool = parts.toolset.tool(call["tool"])
     executed = call["identity"]
     if tool and result["changed"]:

@@ -17,7 +17,15 @@ def _dotted_paths() -> Iterator[tuple[str, str]]:
         yield from ((name, path) for path in getattr(settings, name))
     for name in ("REVIEW_SUBJECTS", "PAYMENT_GATEWAYS"):
         yield from ((name, path) for path in getattr(settings, name).values())
-    for name in ("RUN_SCOPE", "REVIEW_DECIDED"):
+    single = (
+        "RUN_SCOPE",
+        "REVIEW_DECIDED",
+        "CONVERSATION_NOTICE",
+        "TICKET_PAYMENT_RESOLVER",
+        "TICKET_TEAM_RESOLVER",
+        "TEXT_MASK",
+    )
+    for name in single:
         yield name, getattr(settings, name)
 
 

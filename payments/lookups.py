@@ -6,6 +6,8 @@ the model says. Whatever is out of reach is None, exactly as if it did not exist
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from agent_core.contract import RunContext
 from payments import selectors
 from payments.models import Customer, Invoice, Payment
@@ -36,6 +38,18 @@ def payment_named(context: RunContext, reference: str) -> Payment | None:
         reference,
         asker=context.requester_id,
     )
+
+
+def payment_id_for(context: RunContext, reference: str) -> UUID | None:
+    """Return the id of the named payment, for a record of another app that mentions it."""
+    payment = payment_named(context, reference)
+    return payment.pk if payment else None
+
+
+def customer_team_id(context: RunContext) -> UUID | None:
+    """Return the team of the conversation's customer, None while there is no customer."""
+    customer = customer_bound(context)
+    return customer.team_id if customer else None
 
 
 def invoice_named(context: RunContext, reference: str) -> Invoice | None:

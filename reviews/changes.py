@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
+from django.conf import settings
 from django.contrib.auth.models import User
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from agent_core.policy import ReviewProposal
@@ -77,9 +79,15 @@ def text_checked(text: str, *, required: bool) -> str:
         raise TextRefused(
             _("That text is too long; %(most)d characters are the most.") % {"most": TEXT_LENGTH}
         )
-    return clean
+    return _masked(clean)
 
 
 def text_cut(value: object) -> str:
     """Return anything that was posted as a short text that a row can hold."""
-    return "".join(sign for sign in str(value)[:VALUE_LENGTH] if sign.isprintable())
+    return _masked("".join(sign for sign in str(value)[:VALUE_LENGTH] if sign.isprintable()))
+
+
+def _masked(text: str) -> str:
+    """Mask card numbers and secrets before a row is written."""
+    masked: str = import_string(settings.TEXT_MASK)(text)
+    return masked

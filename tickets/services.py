@@ -52,8 +52,7 @@ def ticket_create(
         body=body_clean(body),
         payment_reference=_payment_reference(payment),
         customer_id=context.customer_id,
-        # Somebody of several teams: nobody but they and administrators see it.
-        team_id=next(iter(context.team_ids)) if len(context.team_ids) == 1 else None,
+        team_id=_team_id(context),
         conversation_id=context.conversation_id,
         requester_id=context.requester_id,
         call_id=context.call_id,
@@ -140,6 +139,19 @@ def _payment_id(context: RunContext, reference: str) -> UUID | None:
     found: UUID | None = import_string(path)(context, reference)
     if found is None:
         raise PaymentMissing(_missing(reference))
+    return found
+
+
+def _team_id(context: RunContext) -> UUID | None:
+    """Return the customer's team, else the requester's only one.
+
+    Without a customer, somebody of several teams has no team to choose: then nobody but they and
+    administrators see the ticket.
+    """
+    path: str = getattr(settings, "TICKET_TEAM_RESOLVER", "")
+    found: UUID | None = import_string(path)(context) if path else None
+    if found is None and len(context.team_ids) == 1:
+        return next(iter(context.team_ids))
     return found
 
 

@@ -50,6 +50,14 @@ def event_line(event: Event) -> str:
     return ""
 
 
+def waiting_words(run: Run) -> str:
+    """Say whom a run waits for."""
+    waiting = Review.objects.filter(run_id=run.pk).exclude(state__in=FINAL)
+    if waiting.filter(requester_decides=False).exists():
+        return "Waits for a reviewer; the request goes on when it is decided."
+    return "Waits for your own confirmation in the chat; nothing has been done yet."
+
+
 def reviews_approve(run: Run, reviewer: User) -> Iterator[str]:
     """Approve what a run waits for as `reviewer`, saying of each what came of it."""
     waiting = Review.objects.filter(run_id=run.pk).exclude(state__in=FINAL)

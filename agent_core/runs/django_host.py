@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -35,6 +36,10 @@ _STATE_BY_REASON = {
 }
 
 
+LOOK_SECONDS: Final = 1.0
+"""How often a streaming answer looks whether it shall stop."""
+
+
 class DjangoHost:
     """Keeps one attempt of one run. Every write is fenced by the attempt; none holds a connection.
 
@@ -45,6 +50,7 @@ class DjangoHost:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._whole = ""
+        self._looked = time.monotonic()
         self.lost = False
 
     def context(self) -> RunContext:
@@ -122,6 +128,10 @@ class DjangoHost:
         """Send a piece of text to whoever is looking."""
         if self.lost:
             raise StaleAttempt
+        if time.monotonic() - self._looked > LOOK_SECONDS:
+            # A long answer must not make a person, or a worker that leaves, wait for its end.
+            self._looked = time.monotonic()
+            self.safe_point()
         self._whole += text
         live.delta_publish(
             self._run.conversation_id, self._run.pk, self._run.attempt, self._whole, text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from agent_core.runs.errors import MessageRefused, NotFound, RunRefused
 from agent_core.runs.journal import conversation_lock, event_write, message_write, run_event
 from agent_core.runs.models import Conversation, Event, Message, Run
 from agent_core.runs.states import RUN_FINAL, Role, RunState
+from reviews.errors import ReviewRefused
 from reviews.models import Review
 from reviews.services import review_withdraw
 from reviews.states import FINAL as REVIEW_FINAL
@@ -92,7 +94,9 @@ def run_cancel(*, run: Run, actor: User) -> Run:
             current.save(update_fields=["cancel_requested_at"])
     if current.state == RunState.WAITING:
         for review in Review.objects.filter(run_id=run.pk).exclude(state__in=REVIEW_FINAL):
-            review_withdraw(review_id=review.pk, actor=actor, channel="chat")
+            # Decided or expired a moment ago: then the run goes on to its next safe point.
+            with suppress(ReviewRefused):
+                review_withdraw(review_id=review.pk, actor=actor, channel="chat")
     current.refresh_from_db()
     return current
 

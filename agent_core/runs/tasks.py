@@ -12,6 +12,7 @@ from agent_core.runs import drain
 from agent_core.runs.claims import leases_return, lost_enqueue
 from agent_core.runs.endings import run_parked
 from agent_core.runs.queue import QUARANTINE_TASK, WORK_TASK
+from agent_core.runs.retention import checkpoints_prune
 from agent_core.runs.sweeping import decided_wake
 from agent_core.runs.work import run_work
 
@@ -35,6 +36,12 @@ def sweep() -> None:
         run_parked(run_id)
     decided_wake()
     lost_enqueue()
+
+
+@shared_task(name="runs.checkpoints_prune")
+def prune() -> None:
+    """Delete the checkpoints of runs that ended a while ago."""
+    checkpoints_prune()
 
 
 @worker_init.connect

@@ -8,6 +8,7 @@ MODEL_TIMEOUT_SECONDS = env.number("MODEL_TIMEOUT_SECONDS", 60, minimum=1, maxim
 
 STOP_MODE = env.choice("STOP_MODE", "hard", ("hard", "polish", "never"))
 RUN_LEASE_SECONDS = env.number("RUN_LEASE_SECONDS", 10, minimum=2, maximum=600)
+CHECKPOINT_KEEP_HOURS = env.number("CHECKPOINT_KEEP_HOURS", 24, minimum=1, maximum=24 * 365)
 RUN_LIMITS = env.amounts(
     "RUN_LIMITS",
     {"model_calls": 12, "tool_calls": 24, "tokens": 60_000, "seconds": 300, "tries": 3},
@@ -28,4 +29,9 @@ REVIEW_SUBJECTS = {
     "charge": "payments.reviewing.ChargeSubject",
 }
 REVIEW_DECIDED = "agent_core.runs.services.review_decided"
+# How a ticket learns its payment and its customer's team; neither app knows the other.
+TICKET_PAYMENT_RESOLVER = "payments.lookups.payment_id_for"
+TICKET_TEAM_RESOLVER = "payments.lookups.customer_team_id"
+# What masks card numbers and secrets in what people type.
+TEXT_MASK = "agent_core.redaction.redacted"
 REVIEW_HOURS = env.number("REVIEW_HOURS", 8, minimum=1, maximum=24 * 30)

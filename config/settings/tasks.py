@@ -47,6 +47,7 @@ def _every(task: str, seconds: float) -> dict[str, object]:
 
 CELERY_BEAT_SCHEDULE = {
     "runs-sweep": _every("runs.run_sweep", 2.0),
+    "checkpoints-prune": _every("runs.checkpoints_prune", 3600.0),
     "intents-settle": _every("payments.intents_settle", 5.0),
     "reviews-expire": _every("reviews.reviews_expire", 60.0),
     "exports-sweep": _every("exports.exports_sweep", 10.0),

@@ -16,12 +16,14 @@ ROUTES = {
     "payments.intents_settle": "maintenance",
     "reviews.reviews_expire": "maintenance",
     "exports.exports_sweep": "maintenance",
+    "runs.checkpoints_prune": "maintenance",
 }
 BEAT = {
     "runs.run_sweep": 2.0,
     "payments.intents_settle": 5.0,
     "reviews.reviews_expire": 60.0,
     "exports.exports_sweep": 10.0,
+    "runs.checkpoints_prune": 3600.0,
 }
 
 

@@ -12,7 +12,13 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
 from agent_core.errors import CountersignError
-from agent_core.runs.asking import EXIT_CODES, WAITING_EXIT, event_line, reviews_approve
+from agent_core.runs.asking import (
+    EXIT_CODES,
+    WAITING_EXIT,
+    event_line,
+    reviews_approve,
+    waiting_words,
+)
 from agent_core.runs.models import Conversation, Event, Run
 from agent_core.runs.selectors import conversation_for, event_latest, events_after
 from agent_core.runs.services import conversation_start, message_send, run_cancel
@@ -71,7 +77,7 @@ class Command(BaseCommand):
             self._print(event)
             if event.run_id == run.pk and event.payload.get("state") == RunState.WAITING:
                 if reviewer is None:
-                    self._say("Waits for a reviewer; the request goes on when it is decided.")
+                    self._say(waiting_words(run))
                     return WAITING_EXIT
                 for line in reviews_approve(run, reviewer):
                     self._say(line)
