@@ -188,12 +188,13 @@ def test_a_call_without_a_review_joins_what_is_on_the_line(
 def test_the_rest_is_counted_only_once_the_first_has_written(
     desk: Desk, ledger: Processor, gates: Gates
 ) -> None:
-    """First: limits checked, no row yet, held. Second: begins, must wait. First: goes on."""
+    """First: limits checked, no row yet, held. Second, another's: must wait. First: goes on."""
     one, two = desk.approved(desk.payment, 6000), desk.approved(desk.payment, 6000)
     gates.write.clear()
     first = Caller(lambda: refund(desk, review_id=one))
     assert gates.writing.wait(PATIENCE)
-    second = Caller(lambda: refund(desk, review_id=two))
+    leas = desk.context(requester_id=desk.lea.pk)
+    second = Caller(lambda: refund(desk, review_id=two, context=leas))
     assert second.waits()
     gates.open()
     assert first.outcome().state == "succeeded"
