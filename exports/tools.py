@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from django.contrib.auth.models import User
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
 
 from agent_core.contract import (
     Artifact,
@@ -70,10 +71,11 @@ def export_payments(
 
 
 def _text(export: Export, already: bool) -> str:
+    total = export.rows_total or 0
     words = {
         "reference": export.reference,
         "title": export_title(export),
-        "total": export.rows_total or 0,
+        "rows": ngettext("%(total)d row", "%(total)d rows", total) % {"total": total},
         "format": format_label(export),
     }
     if already:
@@ -83,7 +85,7 @@ def _text(export: Export, already: bool) -> str:
         )
     else:
         text = _(
-            "Export %(reference)s is being prepared: %(title)s, %(format)s, %(total)d rows. "
+            "Export %(reference)s is being prepared: %(title)s, %(format)s, %(rows)s. "
             "The file will appear here when it is ready."
         )
     return text % words
@@ -110,8 +112,8 @@ TOOLS: Final[tuple[Tool, ...]] = (
     Tool(
         name="export_payments",
         run=export_payments,
-        doing=_("Preparing the export"),
-        done=_("Started the export"),
+        doing=gettext_noop("Preparing the export"),
+        done=gettext_noop("Started the export"),
         right=EXPORT_RIGHT,
         effect=True,
         may_stop=True,

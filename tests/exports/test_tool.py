@@ -49,7 +49,7 @@ def test_it_is_completed_at_once_and_names_the_reference(context: Any, customer:
     content, artifact = export_payments(acting, period="March 2026")
     export = Export.objects.get()
     assert content == (
-        f"Export {export.reference} is being prepared: Payments March 2026, CSV, 1 rows. "
+        f"Export {export.reference} is being prepared: Payments March 2026, CSV, 1 row. "
         "The file will appear here when it is ready."
     )
     assert artifact == {

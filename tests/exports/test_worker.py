@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
@@ -19,6 +20,7 @@ from django.urls import reverse
 from agent_core.runs.models import Conversation
 from config.home import BASE_DIR
 from exports.models import Export
+from exports.moves import export_enqueue
 from exports.services_sweep import exports_sweep
 from exports.states import EXPORT_WORKING
 from payments.models import Customer
@@ -144,8 +146,6 @@ def test_the_same_message_twice_makes_one_file_and_one_notice(
     worker: Start, ask: Ask, customer: Customer, conversation: Conversation, storage: Path
 ) -> None:
     """The broker hands the message to two workers at once, and once more after the end."""
-    from exports.moves import export_enqueue
-
     payments_many(customer, 5000)
     export = ask(conversation_id=conversation.pk)
     export_enqueue(export.pk)
@@ -158,3 +158,29 @@ def test_the_same_message_twice_makes_one_file_and_one_notice(
     assert (export.state, export.attempt, export.failure) == ("ready", 1, "")
     assert [event["state"] for event in events(conversation.pk)].count("ready") == 1
     assert len(list((storage / "exports").glob(f"{export.pk.hex}*"))) == 1
+
+
+@pytest.mark.full
+@pytest.mark.timeout(400)
+def test_half_a_million_rows_stay_below_the_memory_of_a_small_worker(
+    worker: Start, ask: Ask, customer: Customer, conversation: Conversation
+) -> None:
+    payments_many(customer, 499_999)
+    ask(conversation_id=conversation.pk)
+    process, peak = psutil.Process(worker().pid), 0
+
+    def ended() -> bool:
+        nonlocal peak
+        peak = max(peak, process.memory_info().rss)
+        return Export.objects.get().state == "ready"
+
+    assert waited(ended, 300)
+    export = Export.objects.get()
+    assert (export.rows_done, export.attempt) == (500_000, 1)
+    assert peak < 512 * 1024 * 1024
+    told = [event["done"] for event in events(conversation.pk)]
+    assert told == sorted(told)
+    assert told.count(500_000) == 1
+    # A bar needs no more steps than this, however many rows there are.
+    assert len(told) <= 106
+    print(f"peak {peak // 1024 // 1024} MB")
