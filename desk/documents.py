@@ -28,6 +28,11 @@ class Sheet:
     total: str
     facts: list[Fact] = field(default_factory=list)
 
+    @property
+    def icon(self) -> str:
+        """Return the icon that says the same as the tone."""
+        return {"good": "check", "bad": "cross", "warn": "clock"}.get(self.tone, "file")
+
 
 def sheet_of(user: User, reference: str) -> Sheet:
     """Return the document of a reference.
