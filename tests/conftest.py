@@ -10,8 +10,12 @@ from urllib.parse import urlsplit, urlunsplit
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("local", deadline=None)
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+# How fast a busy machine makes examples says nothing about the code.
+_SLOW = [hypothesis.HealthCheck.too_slow]
+hypothesis.settings.register_profile("local", deadline=None, suppress_health_check=_SLOW)
+hypothesis.settings.register_profile(
+    "ci", deadline=None, suppress_health_check=_SLOW, derandomize=True, print_blob=True
+)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
