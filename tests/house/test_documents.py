@@ -224,7 +224,7 @@ def test_every_link_between_pages_leads_somewhere() -> None:
 # Field reports
 
 
-def tests_in(path: str) -> set[str]:
+def names_of_tests(path: str) -> set[str]:
     """Return the names of the test functions of a file, methods included."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     return {
@@ -241,7 +241,7 @@ def missing_tests(rows: list[list[str]]) -> list[str]:
     for report, _what, held in rows:
         for test in held.split("<br>"):
             path, _colons, name = test.strip().partition("::")
-            if not (ROOT / path).is_file() or name not in tests_in(path):
+            if not (ROOT / path).is_file() or name not in names_of_tests(path):
                 missing.append(f"{report}: {test.strip()}")
     return missing
 
