@@ -91,7 +91,9 @@ def float_money(source: str) -> list[str]:
     return [
         f"{item.lineno}: {lines[item.lineno - 1].strip()}"
         for item in ast.walk(ast.parse(source))
-        if _is_float(item) and not _TIME.search(lines[item.lineno - 1])
+        if isinstance(item, ast.expr)
+        and _is_float(item)
+        and not _TIME.search(lines[item.lineno - 1])
     ]
 
 
@@ -184,7 +186,7 @@ def _arguments(item: Function) -> Iterator[ast.arg]:
     yield from (argument for argument in every if argument.arg not in {"self", "cls"})
 
 
-def _is_float(item: ast.AST) -> bool:
+def _is_float(item: ast.expr) -> bool:
     if isinstance(item, ast.Constant):
         return isinstance(item.value, float)
     if isinstance(item, ast.BinOp):

@@ -133,7 +133,7 @@ def test_the_map_lists_every_task_with_its_queue_and_its_beat() -> None:
     from config.celery import app
 
     beat = {
-        str(entry["task"]): float(entry["schedule"])
+        str(entry["task"]): float(str(entry["schedule"]))
         for entry in settings.CELERY_BEAT_SCHEDULE.values()
     }
     expected = {
