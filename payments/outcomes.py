@@ -88,7 +88,7 @@ def charge_answer(result: ChargeResult, customer: Customer, method: PaymentMetho
         "intent_id": result.intent_id,
     }
     if result.state == "unknown":
-        return result.sentence, transient(result.code, data=data)
+        return result.sentence, transient(result.code, data={**data, "unknown": True})
     if result.state == "failed":
         return result.sentence, fatal(result.code, data=data)
     text = _("{reference}: {amount} was charged to {name} for {invoice}, with {method}.").format(
@@ -119,7 +119,7 @@ def refund_answer(result: RefundResult, payment: Payment, asked: Money | None) -
         "intent_id": result.intent_id,
     }
     if result.state == "unknown":
-        return result.sentence, transient(result.code, data=data)
+        return result.sentence, transient(result.code, data={**data, "unknown": True})
     if result.state == "failed" and result.code == "refund.disputed":
         return result.sentence, policy_block("payment.disputed", data=data)
     if result.state == "failed":

@@ -261,6 +261,9 @@ def call_state(artifact: Mapping[str, Any] | None) -> CallState:
     outcome = outcome_read(artifact)
     if outcome is None or (outcome.reason == "transient" and outcome.data.get("unknown")):
         return CallState.UNKNOWN
+    if outcome.code.endswith(".not_found"):
+        # A look-up that finds nothing has done its work; its text says what it did not find.
+        return CallState.DONE
     return _STATE_BY_REASON[outcome.reason]
 
 
