@@ -133,16 +133,8 @@ def route(state: State, runtime: Runtime[Parts]) -> State:
         seconds=parts.host.worked_seconds(),
         tries=tries_of(history, batch),
     )
-    settled = [
-        Settled(
-            call_id=call["id"],
-            outcome=outcome_read(results[call["id"]]["artifact"]),
-            remaining=call["remaining"],
-        )
-        for call in batch
-    ]
     budget = Budget(limits=parts.limits, usage=usage)
-    decision = decide(settled, budget)
+    decision = decide(_settled(batch, results), budget)
     held_back = list(state["held_back"])
     stop = decision.stop
     if stop and parts.stop_mode == "never" and decision.rule in ("completed", "fatal"):
@@ -297,6 +289,17 @@ def _with_twins(state: State, parts: Parts) -> dict[str, Result]:
         parts.host.call_ended(UUID(call["id"]), content, artifact)
         results[call["id"]] = _result(content, artifact, call["arguments"])
     return results
+
+
+def _settled(batch: Sequence[dict[str, Any]], results: Mapping[str, Result]) -> list[Settled]:
+    return [
+        Settled(
+            call_id=call["id"],
+            outcome=outcome_read(results[call["id"]]["artifact"]),
+            remaining=call["remaining"],
+        )
+        for call in batch
+    ]
 
 
 def _finished(call: dict[str, Any], result: Result, parts: Parts) -> dict[str, Any]:

@@ -94,12 +94,7 @@ def countersign_stack(
     """
     ours = [tool for tool in tools if isinstance(tool, Tool)]
     foreign = [tool for tool in tools if isinstance(tool, BaseTool)]
-    for tool in foreign:
-        if tool.return_direct:
-            raise ContractBroken(
-                f"{tool.name} is registered with return_direct, which ends the turn even when the "
-                "call failed. A call says that it may stop in its artifact."
-            )
+    _none_direct(foreign)
     if stop_mode not in ("hard", "never"):
         raise ContractBroken(f"There is no stop mode {stop_mode!r} here; there are hard and never.")
     rules = _Rules(
@@ -119,6 +114,15 @@ def countersign_stack(
         GatedCalls(rules),
         Stop(rules),
     ]
+
+
+def _none_direct(tools: Sequence[BaseTool]) -> None:
+    for tool in tools:
+        if tool.return_direct:
+            raise ContractBroken(
+                f"{tool.name} is registered with return_direct, which ends the turn even when the "
+                "call failed. A call says that it may stop in its artifact."
+            )
 
 
 class _Part(AgentMiddleware[CountersignState, Any, Any]):

@@ -35,6 +35,7 @@ class CountersignState(AgentState[Any]):
 
 
 def kept_fresh() -> dict[str, Any]:
+    """Return what a turn starts with."""
     return {
         "batch": [],
         "history": [],
@@ -48,6 +49,7 @@ def kept_fresh() -> dict[str, Any]:
 
 
 def kept_of(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the state keeps of this turn so far."""
     return {**kept_fresh(), **(state.get("countersign") or {})}
 
 
@@ -167,6 +169,7 @@ def entry_finished(
     call: Mapping[str, Any],
     answers: Mapping[str, ToolMessage],
 ) -> dict[str, Any]:
+    """Return a call with its outcome, as the no-repeat rule and the answer read it."""
     tool, message = toolset.tool(call["tool"]), answers[call["id"]]
     outcome = outcome_read(message.artifact)
     executed = call["identity"]
@@ -187,16 +190,19 @@ def entry_finished(
 
 
 def decision_kept(decision: Decision, stop: bool) -> dict[str, Any]:
+    """Return a decision as primitives; `stop` may differ from it in the mode for measuring."""
     return {"rule": decision.rule, "stop": stop, "evidence": dict(decision.evidence)}
 
 
 def told(call: Mapping[str, Any], content: str, artifact: object) -> ToolMessage:
+    """Return the reply to a call that was not executed."""
     return ToolMessage(
         content=content, artifact=artifact, tool_call_id=str(call["id"]), name=str(call["name"])
     )
 
 
 def cleaned(answer: Answered) -> Answered:
+    """Mask card numbers and secrets in a reply, and cut what is too long."""
     if not isinstance(answer, ToolMessage):
         return answer
     clean = redacted(shortened(str(answer.text)))

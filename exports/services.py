@@ -69,13 +69,10 @@ def export_request(
         PeriodUnclear, ExportInvalid, ExportTooLarge: it has to be asked differently.
         ExportEmpty: there is nothing in that period.
     """
-    replay = _replay(call_id)
-    if replay is not None:
+    if (replay := _replay(call_id)) is not None:
         return replay
-    if not owner.is_active or not owner.has_perm(EXPORT_RIGHT):
-        raise ExportNotAllowed(_("Your role may not export. Nothing was exported."))
-    what, how = kind_named(kind), format_named(format)
-    money = currency_named(currency)
+    _allowed(owner)
+    what, how, money = kind_named(kind), format_named(format), currency_named(currency)
     when = period_parse(period, today or timezone.localdate())
     export = Export(
         owner=owner,
@@ -88,8 +85,12 @@ def export_request(
         run_id=run_id,
         call_id=call_id,
     )
-    export.fingerprint = fingerprint_of(export)
     return _started_or_attached(export, fence)
+
+
+def _allowed(owner: User) -> None:
+    if not owner.is_active or not owner.has_perm(EXPORT_RIGHT):
+        raise ExportNotAllowed(_("Your role may not export. Nothing was exported."))
 
 
 def export_cancel(*, export_id: UUID, actor: User) -> Export:
@@ -190,6 +191,7 @@ def _replay(call_id: UUID | None) -> tuple[Export, bool] | None:
 
 def _started_or_attached(export: Export, fence: Callable[[], None]) -> tuple[Export, bool]:
     """Insert the row; the constraint decides who is first when two ask at once."""
+    export.fingerprint = fingerprint_of(export)
     for _try in range(_TRIES):
         with transaction.atomic():
             conversation_first(export.conversation_id)

@@ -64,10 +64,12 @@ def export_payments(
         return str(empty), completed("export.empty", stop=True)
     except ExportNotAllowed as refused:
         return str(refused), policy_block("right.missing", data={"right": EXPORT_RIGHT})
+    return _text(export, already), _started(export, already)
+
+
+def _started(export: Export, already: bool) -> Artifact:
     data = {"export": export.pk, "total": export.rows_total}
-    return _text(export, already), completed(
-        "export.started", stop=True, already_applied=already, data=data
-    )
+    return completed("export.started", stop=True, already_applied=already, data=data)
 
 
 def _text(export: Export, already: bool) -> str:

@@ -50,16 +50,7 @@ def run_end(run: Run, end: RunEnd, *, from_state: RunState = RunState.RUNNING) -
             raise StaleAttempt
         run.refresh_from_db()
         _calls_close(run)
-        record = StopRecord.objects.create(
-            run=run,
-            rule=end.rule,
-            evidence=dict(end.evidence),
-            headline=end.headline,
-            done=list(end.done),
-            not_done=list(end.not_done),
-            model_calls_made=end.model_calls_made,
-            model_calls_saved=end.model_calls_saved,
-        )
+        record = _record_write(run, end)
         if end.answer:
             message_write(
                 conversation=conversation,
@@ -69,22 +60,39 @@ def run_end(run: Run, end: RunEnd, *, from_state: RunState = RunState.RUNNING) -
                 run=run,
             )
         run_event(run)
-        words = explain(record)
-        event_write(
-            conversation_id=run.conversation_id,
-            kind="stop",
-            payload={
-                "rule": record.rule,
-                "headline": words["cause"],
-                "explanation": words["rule_words"],
-                "made": record.model_calls_made,
-                "saved": record.model_calls_saved,
-            },
-            run=run,
-        )
+        _stop_event(run, record)
         run_next(run.conversation_id)
         transaction.on_commit(lambda: live.partial_forget(run.pk))
     return record
+
+
+def _record_write(run: Run, end: RunEnd) -> StopRecord:
+    return StopRecord.objects.create(
+        run=run,
+        rule=end.rule,
+        evidence=dict(end.evidence),
+        headline=end.headline,
+        done=list(end.done),
+        not_done=list(end.not_done),
+        model_calls_made=end.model_calls_made,
+        model_calls_saved=end.model_calls_saved,
+    )
+
+
+def _stop_event(run: Run, record: StopRecord) -> None:
+    words = explain(record)
+    event_write(
+        conversation_id=run.conversation_id,
+        kind="stop",
+        payload={
+            "rule": record.rule,
+            "headline": words["cause"],
+            "explanation": words["rule_words"],
+            "made": record.model_calls_made,
+            "saved": record.model_calls_saved,
+        },
+        run=run,
+    )
 
 
 def run_failed(run: Run, *, sentence: str, reference: str) -> None:

@@ -67,7 +67,7 @@ class Books:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
-            except BaseException:
+            except BaseException:  # Whatever ends the body, even an interrupt, must undo it.
                 self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
