@@ -12,18 +12,15 @@ DEMO_PASSWORD = "demo"  # noqa: S105 - the demo setting alone makes accounts wit
 
 def roles_load() -> list[str]:
     """Give each role its rights; return the rights that no installed app defines."""
-    missing: list[str] = []
+    wanted = {name for names in ROLES.values() for name in names}
+    rights = Permission.objects.select_related("content_type").filter(
+        codename__in=[name.partition(".")[2] for name in wanted]
+    )
+    installed = {f"{right.content_type.app_label}.{right.codename}": right for right in rights}
     for role, names in ROLES.items():
         group, _made = Group.objects.get_or_create(name=role)
-        for name in names:
-            app, _dot, codename = name.partition(".")
-            right = Permission.objects.filter(content_type__app_label=app, codename=codename)
-            found = right.first()
-            if found is None:
-                missing.append(name)
-            else:
-                group.permissions.add(found)
-    return sorted(set(missing))
+        group.permissions.add(*(installed[name] for name in names if name in installed))
+    return sorted(wanted - set(installed))
 
 
 def accounts_load(teams: dict[str, Team]) -> int:

@@ -11,6 +11,13 @@ from django.utils import timezone
 from payments.models import Customer, Invoice, Payment, PaymentMethod, Refund, Team
 from payments.samples.people import ordinary_people
 
+
+@pytest.fixture
+def samples(db: None) -> None:
+    """Load all of the sample data."""
+    call_command("sample_data", verbosity=0)
+
+
 KNOWN = {
     "good-card@example.com": ("INV-1001", 2500, "EUR", "Team North"),
     "slow-committed@example.com": ("INV-1002", 3000, "EUR", "Team North"),
