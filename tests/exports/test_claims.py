@@ -148,6 +148,45 @@ def test_a_stalled_worker_that_wakes_up_writes_nothing_more(
     assert files() == [f"{export.pk.hex}-2.csv"]
 
 
+def test_a_stalled_worker_that_wakes_up_beside_its_successor_writes_nothing_more(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first worker stops before its check; a second one takes over and is at its own check
+    when the first goes on: the state is right for both, the attempt for the second only.
+    """
+    export, asleep, awake, first_ended = ask(), Event(), Event(), Event()
+    original = services_write._checked
+
+    def checked(job: Any, *values: Any) -> str:
+        if job.export.attempt == 1:
+            asleep.set()
+            assert awake.wait(10)
+        else:
+            awake.set()
+            assert first_ended.wait(10)
+        return original(job, *values)
+
+    monkeypatch.setattr(services_write, "_checked", checked)
+
+    def first() -> bool:
+        try:
+            return export_write(export.pk)
+        finally:
+            first_ended.set()
+
+    def second() -> bool:
+        assert asleep.wait(10)
+        stall(export)
+        exports_sweep()
+        return export_write(export.pk)
+
+    assert together(first, second) == [False, True]
+    export.refresh_from_db()
+    assert (export.state, export.attempt) == ("ready", 2)
+    assert export.file == f"exports/{export.pk.hex}-2.csv"
+    assert files() == [f"{export.pk.hex}-2.csv"]
+
+
 def test_a_stalled_worker_that_fails_does_not_fail_the_export_in_line(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:

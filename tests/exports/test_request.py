@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from threading import Barrier
 from typing import Any
@@ -55,6 +56,9 @@ def test_the_same_request_again_is_the_export_that_is_on_its_way(
     again, already = export_request(
         owner=ana, kind="payments", period="2026-03-01 to 2026-03-31", call_id=uuid4()
     )
+    assert (again.pk, already) == (first.pk, True)
+    # Also from where there are no calls.
+    again, already = export_request(owner=ana, kind="payments", period="03/2026")
     assert (again.pk, already) == (first.pk, True)
     assert Export.objects.count() == 1
 
@@ -233,6 +237,28 @@ def test_the_same_call_on_two_connections_makes_one_export(
     assert (first, second) == (False, False)
     assert Export.objects.count() == 1
     assert len(mailbox.ids()) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_that_was_run_by_another_worker_meanwhile_is_a_replay(
+    ana: User, customer: Customer, mailbox: Mailbox
+) -> None:
+    """The first worker has looked for a replay and found none; the second runs the same call to
+    its end; the first goes on and finds the export active. It is its own, so not an earlier one.
+    """
+    payment_of(customer)
+    call, second = uuid4(), []
+
+    def asked(fence: Callable[[], None] = lambda: None) -> tuple[Export, bool]:
+        return export_request(
+            owner=ana, kind="payments", period="March 2026", call_id=call, fence=fence
+        )
+
+    export, already = asked(lambda: second.extend(together(asked)))
+    assert [(export, already)] == second
+    assert already is False
+    assert Export.objects.count() == 1
+    assert ExportCall.objects.count() == 0
 
 
 def test_the_database_itself_allows_one_active_export_per_request(ask: Ask) -> None:
