@@ -6,7 +6,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Warning, register
 
 TAG = "countersign"
 KEYS = {"groq": "GROQ_API_KEY"}
@@ -76,7 +76,7 @@ def times(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessag
     return []
 
 
-@register(TAG, Tags.security, deploy=True)
+@register(TAG, deploy=True)
 def deployment(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """E004: a deployment with demo accounts."""
     if settings.DEMO:

@@ -1,5 +1,6 @@
 """Holds the running children: starts them, starts one anew when it dies, ends all in order."""
 
+import re
 import time
 from collections import deque
 from pathlib import Path
@@ -135,4 +136,6 @@ def _cause(code: int) -> str:
 
 def _last_words(log: Path) -> str:
     lines = log.read_text("utf-8", errors="replace").strip().splitlines()
-    return f" ({lines[-1].strip()[:200]})" if lines else ""
+    # A system check puts its id before the sentence.
+    last = re.sub(r"^\?: \([\w.]+\) ", "", lines[-1].strip()) if lines else ""
+    return f" ({last[:200].rstrip('.')})" if last else ""

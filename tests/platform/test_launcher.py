@@ -15,7 +15,7 @@ from config.home import BASE_DIR
 from config.launcher.preflight import free_port
 from tests.platform.launching import Launch, all_ended
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def _get(url: str) -> httpx.Response:
