@@ -35,7 +35,7 @@ def answer_compose(
     """Compose the answer from every call of the run, in call order.
 
     Each call has `content`, `artifact`, `effect`, `label` and `identity`. Look-ups are left out,
-    and of several tries of one thing the last one speaks.
+    and of several tries of one thing the last one speaks; what was done is always told.
     """
     told = _last_tries([call for call in calls if _is_told(call)])
     groups: dict[str, list[Mapping[str, Any]]] = {"refused": [], "done": [], "open": []}
@@ -68,8 +68,11 @@ def _group(call: Mapping[str, Any]) -> str:
 
 
 def _last_tries(calls: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Leave out a try that a later one has overtaken, but never a receipt for a later refusal."""
     last = {call["identity"]: call for call in calls if call["identity"]}
-    return [call for call in calls if not call["identity"] or last[call["identity"]] is call]
+    done = {call["identity"]: call for call in calls if _group(call) == "done"}
+    told = {id(call) for call in (*last.values(), *done.values())}
+    return [call for call in calls if not call["identity"] or id(call) in told]
 
 
 def _headline(groups: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
