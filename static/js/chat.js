@@ -9,6 +9,7 @@ import { chatKeys } from "./keys.js";
 import { Live } from "./live.js";
 import { reread } from "./reread.js";
 import { following, followGrowth, toEnd } from "./scroll.js";
+import { signedIn } from "./session.js";
 import { Stream } from "./stream.js";
 
 const page = document.querySelector("[data-chat]");
@@ -58,6 +59,7 @@ function connectionLost() {
     minute: "2-digit",
   });
   lost.hidden = false;
+  signedIn(page.dataset.self);
 }
 
 const stream = new Stream(page.dataset.stream, page.dataset.after, {
@@ -75,7 +77,7 @@ actInPlace(page, { done: refresh });
 followGrowth(place);
 tellElapsed();
 chatKeys();
-toEnd();
+if (!location.hash) toEnd();
 stream.open();
 // A stream that stays open keeps a page from being stored and a server from counting right.
 window.addEventListener("pagehide", () => stream.close());

@@ -11,6 +11,19 @@ export class Stream {
     this.handlers = { event, lost, back };
     this.wait = FIRST_WAIT;
     this.isLost = false;
+    // A browser may keep a dead line open for minutes; the machine knows better.
+    window.addEventListener("offline", () => this.lose());
+    window.addEventListener("online", () => this.reopen());
+  }
+
+  reopen() {
+    this.close();
+    this.open();
+  }
+
+  lose() {
+    if (!this.isLost) this.handlers.lost();
+    this.isLost = true;
   }
 
   open() {
@@ -35,8 +48,7 @@ export class Stream {
   }
 
   failed() {
-    if (!this.isLost) this.handlers.lost();
-    this.isLost = true;
+    this.lose();
     // The browser gives up on an answer that is no stream; then we try again ourselves.
     if (this.source.readyState !== EventSource.CLOSED) return;
     this.source.close();

@@ -129,11 +129,13 @@ def test_a_broken_line_is_said_and_keeps_what_was_typed(enter: Enter) -> None:
     begin(agent, "find good-card@example.com")
     expect(answers(agent)).to_have_count(1)
     agent.context.set_offline(True)
+    expect(agent.locator("#line-lost")).to_contain_text("Connection lost at")
     say(agent, "find declined@example.com")
     expect(agent.locator("#composer-error")).to_contain_text("The desk did not answer.")
     field = agent.get_by_label("Message to the assistant")
     expect(field).to_have_value("find declined@example.com")
     agent.context.set_offline(False)
+    expect(agent.locator("#line-lost")).to_be_hidden()
     # A closed tab keeps the draft, too.
     agent.reload()
     expect(field).to_have_value("find declined@example.com")
