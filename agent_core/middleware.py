@@ -256,7 +256,13 @@ class GatedCalls(_Part):
             {"id": call["id"], "name": call["tool"], "args": call["arguments"], "type": "tool_call"}
             for call in calls
         ]
-        minted = message.model_copy(update={"tool_calls": asked, "invalid_tool_calls": []})
+        minted = AIMessage(
+            message.text,
+            id=message.id,
+            tool_calls=asked,
+            usage_metadata=message.usage_metadata,
+            response_metadata=message.response_metadata,
+        )
         return {"messages": [minted], "countersign": {**kept, "batch": batch}}
 
     def wrap_tool_call(

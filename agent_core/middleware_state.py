@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.types import Command
 
 from agent_core.answer import STUB
+from agent_core.chat_models.reading import calls_read
 from agent_core.contract import RunContext, outcome_read, policy_block
 from agent_core.gate import Gated, identity_of, repeated
 from agent_core.redaction import redacted, shortened
@@ -61,17 +62,15 @@ def kept_timed(kept: dict[str, Any]) -> dict[str, Any]:
 
 def calls_minted(message: AIMessage, run_id: UUID) -> list[dict[str, Any]]:
     """Name each call by the message and its place: providers repeat ids, and replays must not."""
-    asked = [(call["name"], call["args"], False) for call in message.tool_calls]
-    asked += [(call["name"] or "unknown", {}, True) for call in message.invalid_tool_calls]
     return [
         {
             "id": str(uuid5(run_id, f"{message.id}:{position}")),
             "position": position,
-            "tool": name,
-            "arguments": arguments,
-            "malformed": malformed,
+            "tool": call.tool,
+            "arguments": call.arguments,
+            "malformed": call.malformed,
         }
-        for position, (name, arguments, malformed) in enumerate(asked)
+        for position, call in enumerate(calls_read(message))
     ]
 
 

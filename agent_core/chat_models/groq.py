@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
-from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 
 from agent_core.chat_models.spec import ModelKeyMissing, ModelSpec
@@ -19,6 +18,9 @@ def groq_build(spec: ModelSpec) -> BaseChatModel:
     Raises:
         ModelKeyMissing: no key was passed and none is in the environment.
     """
+    # Imported here, so that the offline model needs no provider package.
+    from langchain.chat_models import init_chat_model
+
     key = spec.api_key or os.environ.get(KEY_NAME, "")
     if not key.strip():
         raise ModelKeyMissing(

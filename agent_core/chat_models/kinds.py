@@ -38,6 +38,7 @@ _QUESTION: Final = _words(
     r"help\s+(?:me\s+)?(?:with|on|about)\b|explain\b)"
 )
 _RULES: Final = _words(r"\brefund\s+(?:policy|rules?|deadline|process|articles?|times?)\b")
+_DOUBT: Final = _words(r"\b(?:im)?possible\b|\b(?:allowed|right|correct|okay)\s*\?+\s*$")
 _REQUEST: Final = _words(
     rf"{POLITE}(?:{ACTION}|find|look|search|export|download|open|create|show|list|tell|who|"
     r"what did|what has|give|make|issue|ticket)\b|.*\b(?:can|could|would|will) you\b"
@@ -124,6 +125,6 @@ def has_key(text: str) -> bool:
 
 
 def _question(clause: str) -> bool:
-    if _QUESTION.match(clause) or _RULES.search(clause):
+    if _QUESTION.match(clause) or _RULES.search(clause) or _DOUBT.search(clause):
         return True
     return clause.rstrip().endswith("?") and not _REQUEST.match(clause)

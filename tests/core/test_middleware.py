@@ -168,7 +168,8 @@ def test_a_used_up_budget_ends_the_turn_and_says_which() -> None:
 
 def test_the_next_turn_starts_with_a_budget_of_its_own_and_sees_a_stub() -> None:
     """Tool text must not be replayed to the model as the assistant's own words."""
-    turn = Turn(one("receipt"), says("Hello again."), limits=Limits(model_calls=1)).ask()
+    steps = (one("receipt"), one("lookup"), says("Hello again."))
+    turn = Turn(*steps, limits=Limits(model_calls=2)).ask()
     turn.ask("And now?")
     assert turn.said == "Hello again."
     sent = turn.model.requests[1]

@@ -269,6 +269,14 @@ def test_a_look_up_that_is_not_offered_is_never_called_either() -> None:
     assert desk.answer.startswith("I cannot find a customer for you here")
 
 
+def test_nothing_is_looked_up_for_what_cannot_be_done_anyway() -> None:
+    desk = Desk({}, tools=["customer_find", "payments_list"])
+    assert desk.ask(f"refund the last payment of {MAIL}") == []
+    assert desk.answer == (
+        f"I cannot ask for a refund for you here: “refund the last payment of {MAIL}” is not done."
+    )
+
+
 def test_hello_says_what_can_be_done_with_the_offered_tools_only() -> None:
     desk = Desk(tools=["customer_find", "articles_search"])
     assert desk.ask("hello") == []

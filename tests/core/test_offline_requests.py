@@ -190,6 +190,8 @@ def test_several_requests_in_one_message_are_told_apart(
         "is a refund of PAY-1 possible?",
         "are there fees when we charge a card?",
         "I refunded PAY-1 yesterday",
+        "refund of PAY-1 possible?",
+        "PAY-1: the customer wants a refund, do they?",
         "open a ticket about the refund of PAY-1 and the double charge",
     ],
 )

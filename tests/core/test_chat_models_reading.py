@@ -1,0 +1,58 @@
+"""A streamed call that breaks off is malformed, and never a call with a shorter amount."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.ai import add_ai_message_chunks
+
+from agent_core.chat_models.reading import AskedCall, calls_read
+from agent_core.chat_models.scripted import ScriptedModel, calls
+
+
+def _streamed(*wanted: tuple[str, str]) -> AIMessageChunk:
+    model = ScriptedModel(steps=[calls(*wanted)])
+    pieces = [piece for piece in model.stream("x") if isinstance(piece, AIMessageChunk)]
+    return add_ai_message_chunks(*pieces)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"payment": "PAY-1", "amount": "50',
+        '{"payment": "PAY-1", "amount": 50',
+        '{"payment": PAY-1}',
+        "null",
+        "[1]",
+        '"PAY-1"',
+        "{} {}",
+    ],
+)
+def test_what_is_not_one_whole_object_is_malformed(written: str) -> None:
+    assert calls_read(_streamed(("refund", written))) == [AskedCall("refund", malformed=True)]
+
+
+def test_the_framework_alone_would_have_taken_the_shorter_amount() -> None:
+    """Characterisation: this is why `calls_read` exists; red means the framework has changed."""
+    whole = _streamed(("refund", '{"payment": "PAY-1", "amount": "50'))
+    assert whole.tool_calls[0]["args"] == {"payment": "PAY-1", "amount": "50"}
+
+
+def test_a_malformed_call_keeps_its_place_among_the_others() -> None:
+    whole = _streamed(("a", '{"x": 1}'), ("b", "{"), ("c", ""))
+    assert calls_read(whole) == [
+        AskedCall("a", {"x": 1}),
+        AskedCall("b", malformed=True),
+        AskedCall("c"),
+    ]
+
+
+def test_a_whole_message_is_read_from_its_calls() -> None:
+    message = AIMessage(
+        "",
+        tool_calls=[{"id": "1", "name": "a", "args": {"x": 1}, "type": "tool_call"}],
+        invalid_tool_calls=[
+            {"id": "2", "name": None, "args": "{", "error": None, "type": "invalid_tool_call"}
+        ],
+    )
+    assert calls_read(message) == [AskedCall("a", {"x": 1}), AskedCall("unknown", malformed=True)]
