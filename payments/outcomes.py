@@ -103,10 +103,9 @@ def charge_answer(result: ChargeResult, customer: Customer, method: PaymentMetho
     )
 
 
-def refund_answer(result: RefundResult, payment: Payment, asked: Money | None) -> Answer:
-    """Return the receipt of a refund, or how it stands; `asked` when a reviewer changed it."""
+def _refund_data(result: RefundResult) -> dict[str, object]:
     amount = money_format(result.amount)
-    data = {
+    return {
         "summary": _("{amount} of {payment}").format(
             amount=amount, payment=result.payment_reference
         ),
@@ -118,6 +117,11 @@ def refund_answer(result: RefundResult, payment: Payment, asked: Money | None) -
         "refund_id": result.refund_id,
         "intent_id": result.intent_id,
     }
+
+
+def refund_answer(result: RefundResult, payment: Payment, asked: Money | None) -> Answer:
+    """Return the receipt of a refund, or how it stands; `asked` when a reviewer changed it."""
+    amount, data = money_format(result.amount), _refund_data(result)
     if result.state == "unknown":
         return result.sentence, transient(result.code, data={**data, "unknown": True})
     if result.state == "failed" and result.code == "refund.disputed":
