@@ -13,6 +13,7 @@ from django.db.models import Model, Sum
 
 from payments.models import Customer, Invoice, Payment, PaymentMethod, Refund, Team
 from payments.samples.retail import minor
+from payments.sandbox.tokens import earlier_of
 from reviews.models import Review
 from tests.payments.assistant.stage import Conversation
 from tests.payments.processor import Processor
@@ -99,6 +100,9 @@ def test_a_cancelled_order_has_nothing_left_on_either_side(
     call_command("import_retail", str(FOLDER), verbosity=0)
     refund = Refund.objects.get(reference="REF-W3220387")
     assert (refund.amount_minor, refund.payment.amount_minor) == (60891, 60891)
+    books = earlier_of(refund.payment.processor_ref)
+    assert books is not None
+    assert (books.amount, books.refunded, books.currency) == (60891, 60891, "usd")
     talk = Conversation(agent, ["refund #W3220387"])
     blocked = talk.gated("refund_request", payment="#W3220387")
     assert (blocked.record.verdict, blocked.record.rule) == ("block", "refund.above_left")
