@@ -10,10 +10,13 @@ export function chatKeys() {
   document.addEventListener("keydown", (event) => {
     const key = event.key.toLowerCase();
     if ((event.ctrlKey || event.metaKey) && key === ".") {
-      const stops = document.querySelectorAll("[data-stop-run]");
-      if (!stops.length) return;
+      // What works now comes before what only waits in line.
+      const stop =
+        document.querySelector("[data-busy] [data-stop-run]") ||
+        document.querySelector("[data-stop-run]");
+      if (!stop) return;
       event.preventDefault();
-      stops[stops.length - 1].click();
+      stop.click();
     }
     if (event.altKey && (key === "j" || key === "k")) {
       const link = neighbour(key === "j" ? 1 : -1);
