@@ -17,6 +17,7 @@ from agent_core.chat_models.steps import Act, Look, Say, step_next
 from agent_core.chat_models.window import Window, window_read
 
 REMAINING: Final = "remaining"
+REWRITING: Final = "Rewrite"
 
 ABILITIES: Final = {
     "customer_find": "find a customer",
@@ -75,8 +76,8 @@ def plan_make(
 ) -> Plan:
     """Plan the next message of the assistant."""
     window = window_read(messages)
-    if not offers and window.system and window.words:
-        # Asked to rewrite a text: a planner cannot, so the text stands as it is.
+    if not offers and any(text.startswith(REWRITING) for text in window.system):
+        # A planner cannot rewrite, so the text stands as it is.
         return Plan(text=window.words)
     offered = {offer.name: offer.fields for offer in offers}
     needs = _needs(window)

@@ -156,23 +156,32 @@ def _charge(need: Need, window: Window, needs: list[Need]) -> Step:
 
 def _charge_listed(need: Need, window: Window, found: _Found) -> Step:
     """Choose the invoice from what the look-up says; the amount must be the whole open one."""
-    if not found.reference:
-        return Say("Which customer's invoice shall I charge? Name the customer or the invoice.")
-    if not found.text:
-        return Look("customer_find", {"key": found.reference})
-    lines = _lines_of("INV", found.text)
+    text = found.text
+    if not text:
+        # Without a name the conversation's own customer is meant, whom only the tool knows.
+        tool = "customer_find" if found.reference else "payments_list"
+        looked = {"key": found.reference} if found.reference else {}
+        reply = window.reply(tool, looked)
+        if reply is None:
+            return Look(tool, looked)
+        text = reply.text
+    lines = _lines_of("INV", text)
     if need.reference:
         lines = [line for line in lines if _names(line, need.reference)]
     fitting = [line for line in lines if _has_amount(line, need.amount)]
     named = [each for line in fitting for each in phrases.references_in(line, "INV")]
     if len(named) == 1:
         return _charge_of(named[0], need, window)
-    listed = "\n".join((fitting or lines)[:LISTED])
+    return Say(_unchosen(named, fitting or lines, text))
+
+
+def _unchosen(named: list[str], lines: list[str], text: str) -> str:
+    listed = "\n".join(lines[:LISTED])
     if named:
-        return Say(f"Which invoice shall I charge?\n{listed}")
+        return f"Which invoice shall I charge?\n{listed}"
     if lines:
-        return Say(f"I can only charge the whole open amount. Shall I charge this?\n{listed}")
-    return Say("There is no open invoice to charge.")
+        return f"I can only charge the whole open amount. Shall I charge this?\n{listed}"
+    return text.strip() if "?" in text else "There is no open invoice to charge."
 
 
 def _charge_of(invoice: str, need: Need, window: Window) -> Step:

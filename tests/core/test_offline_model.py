@@ -11,6 +11,7 @@ from langchain_core.messages.ai import add_ai_message_chunks
 
 from agent_core.chat_models import chat_model
 from agent_core.chat_models.offline import tokens_of
+from agent_core.polish import polished
 from tests.core.fake_desk import FIELDS, schema
 
 REFUND = "refund 5.00 of PAY-1 and 500.00 of PAY-2"
@@ -97,3 +98,14 @@ def test_asked_to_rewrite_a_text_it_leaves_the_text_as_it_stands() -> None:
     model = chat_model("offline:planner@0", timeout=5)
     text = "5.00 EUR of PAY-1 was refunded. Refund it again only after a new review."
     assert model.invoke([SystemMessage("Rewrite this."), HumanMessage(text)]).text == text
+
+
+def test_someone_without_any_tool_is_told_so_and_hears_no_echo() -> None:
+    model = chat_model("offline:planner@0", timeout=5)
+    sent = [SystemMessage("You are the assistant."), HumanMessage("hello")]
+    assert model.invoke(sent).text == "Hello. I have no tools here, so I can do nothing for you."
+
+
+def test_a_polished_answer_is_the_tools_own_text() -> None:
+    text = "5.00 EUR of PAY-1 was not refunded."
+    assert polished(chat_model("offline:planner@0", timeout=5), text) == (text, "kept")

@@ -80,6 +80,18 @@ def test_the_open_invoice_is_read_from_the_look_up() -> None:
     ]
 
 
+def test_without_a_name_the_conversations_own_customer_is_meant() -> None:
+    desk = Desk({"payments_list": PAYMENTS, "charge_invoice": "Charged."})
+    assert desk.ask("charge the open invoice", stop_after=["charge_invoice"]) == [
+        [("payments_list", {})],
+        [("charge_invoice", {"invoice": "INV-A1"})],
+    ]
+    nobody = "Which customer is meant? An e-mail address or a reference is enough."
+    unbound = Desk({"payments_list": nobody})
+    assert len(unbound.ask("charge the open invoice")) == 1
+    assert unbound.answer == nobody
+
+
 def test_two_open_invoices_are_asked_back_unless_the_amount_tells() -> None:
     desk = Desk({"customer_find": TWO_OPEN, "charge_invoice": "Charged."})
     assert len(desk.ask(f"charge the open invoice of {MAIL}")) == 1
