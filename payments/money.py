@@ -119,7 +119,8 @@ def _split(number: str, exponent: int, text: str, currency: str) -> tuple[str, s
     if number.isdecimal():
         return number, ""
     whole, point, decimals = _at_last(number, ".,")
-    if point == "." and exponent and len(decimals) == exponent and _whole(whole, ",' "):
+    written = point == "." and decimals.isdecimal() and len(decimals) == exponent
+    if written and _whole(whole, ",' "):
         return _digits(whole), decimals
     grouped = _GROUPED.fullmatch(number)
     if grouped is not None:

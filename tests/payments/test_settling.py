@@ -224,29 +224,29 @@ def test_after_a_day_it_looks_before_it_sends(
 ) -> None:
     """The key is forgotten by then: sending blindly would pay a second time."""
     desk = Desk(fault=fault)
-    refund(desk, review_id=desk.approved(desk.payment, 6000))
+    refund(desk, 3000, review_id=desk.approved(desk.payment, 3000))
     ledger.forget_keys()
     later(hours=25)
     sent = ledger.asked("POST /v1/refunds")
     intents_settle()
     assert ledger.asked("GET /v1/refunds") == 1
     assert ledger.asked("POST /v1/refunds") == sent + (1 - committed)
-    assert ledger.refunded(desk.payment.processor_ref) == [6000]
+    assert ledger.refunded(desk.payment.processor_ref) == [3000]
     assert Refund.objects.get().state == "succeeded"
 
 
 def test_after_a_day_a_look_up_without_an_answer_sends_nothing(ledger: Processor) -> None:
     desk = Desk(fault="slow_committed")
-    refund(desk, review_id=desk.approved(desk.payment, 6000))
+    refund(desk, 3000, review_id=desk.approved(desk.payment, 3000))
     ledger.forget_keys()
     later(hours=25)
     ledger.fault("server_before")
     assert intents_settle() == 0
     assert Intent.objects.get().state == "open"
-    assert ledger.refunded(desk.payment.processor_ref) == [6000]
+    assert ledger.refunded(desk.payment.processor_ref) == [3000]
     later()
     assert intents_settle() == 1
-    assert ledger.refunded(desk.payment.processor_ref) == [6000]
+    assert ledger.refunded(desk.payment.processor_ref) == [3000]
 
 
 @pytest.mark.parametrize("amount", [10_000, 6000])
