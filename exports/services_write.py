@@ -89,9 +89,12 @@ def export_write(export_id: UUID) -> bool:
         except Exception:
             # The boundary of the export worker: whatever it was, staff hear of it.
             mark = secrets.token_hex(4)
-            log.exception("export.failed", extra={**fields, "reference": mark})
             text = _("The file could not be made. Please ask again, or name %(mark)s to support.")
-            return _failed(export, text % {"mark": mark})
+            failed = _failed(export, text % {"mark": mark})
+            # A worker that was taken over stumbles over what its successor has cleared away.
+            level = logging.ERROR if failed else logging.INFO
+            log.log(level, "export.failed", extra={**fields, "reference": mark}, exc_info=True)
+            return failed
     return True
 
 

@@ -66,8 +66,9 @@ def test_even_an_administrator_adds_changes_and_deletes_nothing(ask: Ask) -> Non
     client = client_of(User.objects.create_superuser("chief"))
     assert client.get(f"{LIST}{export.pk}/change/").status_code == 200
     assert client.get(f"{LIST}add/").status_code == 403
+    assert client.post(f"{LIST}{export.pk}/change/", {"state": "failed"}).status_code == 403
     assert client.post(f"{LIST}{export.pk}/delete/", {"post": "yes"}).status_code == 403
-    assert Export.objects.count() == 1
+    assert Export.objects.get().state == "queued"
 
 
 def test_the_page_names_no_file(ask: Ask) -> None:

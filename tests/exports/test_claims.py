@@ -151,20 +151,21 @@ def test_a_stalled_worker_that_wakes_up_writes_nothing_more(
 def test_a_stalled_worker_that_wakes_up_beside_its_successor_writes_nothing_more(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first worker stops before its check; a second one takes over and is at its own check
+    """The first worker stops after its check; a second one takes over and is at its own check
     when the first goes on: the state is right for both, the attempt for the second only.
     """
     export, asleep, awake, first_ended = ask(), Event(), Event(), Event()
     original = services_write._checked
 
     def checked(job: Any, *values: Any) -> str:
+        found = original(job, *values)
         if job.export.attempt == 1:
             asleep.set()
             assert awake.wait(10)
         else:
             awake.set()
             assert first_ended.wait(10)
-        return original(job, *values)
+        return found
 
     monkeypatch.setattr(services_write, "_checked", checked)
 
