@@ -87,7 +87,12 @@ def _embedded(supervisor: Supervisor, spec: Spec) -> None:
 
 def _tables(supervisor: Supervisor) -> None:
     say("preparing tables and sample data")
-    for arguments in (("migrate", "--no-input"), ("checkpoints_setup",), ("sample_data",)):
+    for arguments in (
+        ("migrate", "--no-input"),
+        ("checkpoints_setup",),
+        ("roles_setup",),
+        ("sample_data",),
+    ):
         supervisor.once(parts.command(*arguments))
 
 

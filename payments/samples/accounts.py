@@ -1,26 +1,13 @@
-"""Set up roles, and in the demo the accounts that play them."""
+"""The accounts of the demo, each with its role and teams."""
 
 from __future__ import annotations
 
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, User
 
 from payments.models import Team
-from payments.samples.cast import ACCOUNTS, ROLES
+from payments.samples.cast import ACCOUNTS
 
 DEMO_PASSWORD = "demo"  # noqa: S105 - the demo setting alone makes accounts with it
-
-
-def roles_load() -> list[str]:
-    """Give each role its rights; return the rights that no installed app defines."""
-    wanted = {name for names in ROLES.values() for name in names}
-    rights = Permission.objects.select_related("content_type").filter(
-        codename__in=[name.partition(".")[2] for name in wanted]
-    )
-    installed = {f"{right.content_type.app_label}.{right.codename}": right for right in rights}
-    for role, names in ROLES.items():
-        group, _made = Group.objects.get_or_create(name=role)
-        group.permissions.add(*(installed[name] for name in names if name in installed))
-    return sorted(wanted - set(installed))
 
 
 def accounts_load(teams: dict[str, Team]) -> int:

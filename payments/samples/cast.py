@@ -1,44 +1,12 @@
-"""Who plays which part in the demo: roles and rights, staff accounts, and the known customers."""
+"""Who plays which part in the demo: staff accounts with their roles, and the known customers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from payments.roles import ADMINISTRATORS, AGENTS, LEADS, TRAINEES
 from payments.sandbox.tokens import DECLINED, DISPUTED, SLOW_COMMITTED, SLOW_LOST
-
-AGENTS: Final = "Support agents"
-LEADS: Final = "Team leads"
-ADMINISTRATORS: Final = "Administrators"
-TRAINEES: Final = "Trainees"
-
-_LOOKS: Final = ("payments.view_customer", "knowledge.view_article")
-_ASKS: Final = (
-    *_LOOKS,
-    "payments.request_charge",
-    "payments.request_refund",
-    "tickets.add_ticket",
-    "exports.add_export",
-)
-_DECIDES: Final = (
-    *_ASKS,
-    "payments.decide_refund",
-    "reviews.view_review",
-    "reviews.decide_review",
-    "runs.view_all_runs",
-)
-_SEES_RECORDS: Final = tuple(
-    f"payments.view_{name}"
-    for name in ("team", "paymentmethod", "invoice", "payment", "refund", "intent")
-)
-ROLES: Final[Mapping[str, tuple[str, ...]]] = {
-    AGENTS: _ASKS,
-    LEADS: _DECIDES,
-    ADMINISTRATORS: (*_DECIDES, *_SEES_RECORDS, "tickets.view_ticket"),
-    TRAINEES: (*_LOOKS, "reviews.view_review"),
-}
-"""Rights by role. A right that no installed app defines is left out, and said."""
 
 NORTH: Final = "Team North"
 SOUTH: Final = "Team South"

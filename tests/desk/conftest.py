@@ -23,8 +23,7 @@ from agent_core.runs.services import conversation_start, message_send
 from exports.models import Export
 from payments.models import Customer, Invoice, Payment, PaymentMethod, Refund, Team
 from payments.proposals import RefundAsk, refund_proposal
-from payments.samples.accounts import roles_load
-from payments.samples.cast import AGENTS, LEADS, TRAINEES
+from payments.roles import AGENTS, LEADS, TRAINEES, roles_setup
 from reviews.models import Review
 from reviews.services import review_propose
 from tickets.models import Ticket
@@ -35,7 +34,7 @@ Enter = Callable[[User], Client]
 @pytest.fixture
 def teams(db: None) -> dict[str, Team]:
     """Return Team North and Team South."""
-    roles_load()
+    roles_setup()
     return {name: Team.objects.create(name=f"Team {name}") for name in ("North", "South")}
 
 

@@ -106,7 +106,7 @@ def test_who_may_only_look_sees_the_list_and_cannot_decide(
 def test_the_second_to_decide_is_told_who_and_when(
     enter: Enter, maria: User, teams: Any, review: Review
 ) -> None:
-    from payments.samples.cast import LEADS
+    from payments.roles import LEADS
     from tests.desk.conftest import person
 
     samuel = person("Samuel", LEADS, teams["North"])
@@ -160,7 +160,7 @@ def test_an_amount_above_what_is_left_is_refused_with_what_is_left(
 def test_a_card_that_changed_meanwhile_is_not_approved_as_it_was(
     enter: Enter, maria: User, teams: Any, review: Review
 ) -> None:
-    from payments.samples.cast import LEADS
+    from payments.roles import LEADS
     from tests.desk.conftest import person
 
     samuel = person("Samuel", LEADS, teams["North"])

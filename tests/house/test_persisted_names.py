@@ -21,6 +21,7 @@ from exports.formats import FORMATS
 from exports.kinds import KINDS
 from knowledge import states as knowledge
 from payments import states as payments
+from payments.roles import ROLES
 from reviews import states as reviews
 from tests.house.test_documents import _product_codes
 from tests.house.tree import PACKAGES
@@ -95,6 +96,7 @@ def _stored() -> dict[str, Any]:
     ours = [m for m in apps.get_models() if m.__module__.split(".")[0] in PACKAGES]
     return {
         "tables": sorted(model._meta.db_table for model in ours),
+        "roles": list(ROLES),
         "rights of ours": sorted(
             f"{model._meta.app_label}.{name}"
             for model in ours
@@ -137,8 +139,6 @@ def test_a_name_that_moves_is_noticed(now: dict[str, Any], said: list[str]) -> N
 @pytest.mark.django_db
 def test_the_rights_that_roles_are_given_exist() -> None:
     """A right that no app defines would leave a role without it, silently."""
-    from payments.samples.cast import ROLES
-
     there = {
         f"{right.content_type.app_label}.{right.codename}"
         for right in Permission.objects.select_related("content_type")

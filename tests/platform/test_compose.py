@@ -48,6 +48,18 @@ def test_every_queue_has_a_worker() -> None:
     assert consumed == {queue.name for queue in settings.CELERY_TASK_QUEUES}
 
 
+def test_tables_checkpoints_and_roles_are_made_before_anything_serves() -> None:
+    services = _compose()["services"]
+    assert re.findall(r"manage\.py (\w+)", services["migrate"]["command"]) == [
+        "migrate",
+        "checkpoints_setup",
+        "roles_setup",
+    ]
+    for name in SERVICES - {"migrate", "processor", "postgres", "redis"}:
+        waits = services[name]["depends_on"]["migrate"]
+        assert waits == {"condition": "service_completed_successfully"}, name
+
+
 def test_no_secret_stands_in_the_file() -> None:
     for service in _compose()["services"].values():
         for name, value in service.get("environment", {}).items():

@@ -11,7 +11,8 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
-from payments.samples.accounts import accounts_load, roles_load
+from payments.roles import RightsMissing, roles_setup
+from payments.samples.accounts import accounts_load
 from payments.samples.cast import NORTH, SOUTH
 from payments.samples.loading import sample_rows
 from payments.samples.rows import rows_store, team_named
@@ -26,21 +27,18 @@ class Command(BaseCommand):
         """Load everything or nothing.
 
         Raises:
-            CommandError: this is no demo: its accounts have a password that everybody knows.
+            CommandError: this is no demo: its accounts have a password that everybody knows; or
+                the roles cannot be made.
         """
         if not settings.DEMO:
             raise CommandError(_("Sample data exists under the demo settings only."))
         with transaction.atomic():
-            missing = roles_load()
+            _roles()
             teams = {name: team_named(name) for name in (NORTH, SOUTH)}
             accounts = accounts_load(teams)
             new = rows_store(sample_rows(teams, timezone.localdate()))
         for path in getattr(settings, "SAMPLE_LOADERS", ()):
             import_string(path)()
-        if missing:
-            self.stderr.write(
-                _("Rights not installed here: {list}.").format(list=", ".join(missing))
-            )
         self.stdout.write(
             _(
                 "Sample data: {accounts} accounts, {customers} customers, {payments} payments, "
@@ -53,3 +51,10 @@ class Command(BaseCommand):
                 invoices=new.invoices,
             )
         )
+
+
+def _roles() -> None:
+    try:
+        roles_setup()
+    except RightsMissing as error:
+        raise CommandError(str(error)) from None

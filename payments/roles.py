@@ -1,0 +1,97 @@
+"""The product's roles and their rights; `roles_setup` makes them in each place of deployment.
+
+Rights of other apps stand here as text: a role is what a person may do, wherever it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from django.contrib.auth.models import Group, Permission
+from django.db import transaction
+
+from agent_core.errors import CountersignError
+
+AGENTS: Final = "Support agents"
+LEADS: Final = "Team leads"
+ADMINISTRATORS: Final = "Administrators"
+TRAINEES: Final = "Trainees"
+
+_LOOKS: Final = ("payments.view_customer", "knowledge.view_article")
+_ASKS: Final = (
+    *_LOOKS,
+    "payments.request_charge",
+    "payments.request_refund",
+    "tickets.add_ticket",
+    "exports.add_export",
+)
+_DECIDES: Final = (
+    *_ASKS,
+    "payments.decide_refund",
+    "reviews.view_review",
+    "reviews.decide_review",
+    "runs.view_all_runs",
+)
+_SEES_RECORDS: Final = tuple(
+    f"payments.view_{name}"
+    for name in ("team", "paymentmethod", "invoice", "payment", "refund", "intent")
+)
+ROLES: Final[Mapping[str, tuple[str, ...]]] = {
+    AGENTS: _ASKS,
+    LEADS: _DECIDES,
+    ADMINISTRATORS: (*_DECIDES, *_SEES_RECORDS, "tickets.view_ticket"),
+    TRAINEES: (*_LOOKS, "reviews.view_review"),
+}
+"""Rights by role."""
+
+
+class RightsMissing(CountersignError):
+    """A role names rights that are not in this database."""
+
+    code: ClassVar[str] = "roles.rights_missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleSet:
+    """What came of one role: its rights, those given now, and those somebody added by hand."""
+
+    name: str
+    rights: int
+    given: int
+    added_by_hand: int
+
+
+def roles_setup() -> Sequence[RoleSet]:
+    """Make each role and give it the rights it lacks; what was added by hand stays.
+
+    Raises:
+        RightsMissing: a right is not there, so that no role was touched.
+    """
+    installed = _rights_installed()
+    missing = sorted({name for names in ROLES.values() for name in names} - installed.keys())
+    if missing:
+        raise RightsMissing(f"These rights are not installed: {', '.join(missing)}.")
+    with transaction.atomic():
+        return [
+            _role_set(role, {installed[name].pk for name in names}) for role, names in ROLES.items()
+        ]
+
+
+def _rights_installed() -> dict[str, Permission]:
+    codenames = {name.partition(".")[2] for names in ROLES.values() for name in names}
+    rights = Permission.objects.select_related("content_type").filter(codename__in=codenames)
+    return {f"{right.content_type.app_label}.{right.codename}": right for right in rights}
+
+
+def _role_set(role: str, wanted: set[int]) -> RoleSet:
+    group, _made = Group.objects.get_or_create(name=role)
+    had = set(group.permissions.values_list("pk", flat=True))
+    group.permissions.add(*(wanted - had))
+    return RoleSet(
+        name=role,
+        rights=len(wanted),
+        given=len(wanted - had),
+        added_by_hand=len(had - wanted),
+    )
