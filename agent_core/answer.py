@@ -49,7 +49,14 @@ def answer_compose(
         text="\n\n".join(part for part in parts if part),
         headline=headline,
         done=tuple(_unique([_summary(call) for call in groups["done"]])),
-        not_done=tuple(_unique([_summary(call) for call in [*groups["refused"], *groups["open"]]])),
+        not_done=tuple(
+            _unique(
+                [
+                    *(_summary(call) for call in groups["refused"]),
+                    *(_open_summary(call) for call in groups["open"]),
+                ]
+            )
+        ),
     )
 
 
@@ -105,6 +112,13 @@ def _short(call: Mapping[str, Any]) -> str:
 def _summary(call: Mapping[str, Any]) -> str:
     short = _short(call)
     return short[:1].upper() + short[1:]
+
+
+def _open_summary(call: Mapping[str, Any]) -> str:
+    """Say of what is still open whether its outcome is unknown: then it may have happened."""
+    outcome = outcome_read(call["artifact"])
+    unknown = outcome is None or bool(outcome.data.get("unknown"))
+    return f"{_summary(call)} (outcome unknown, being checked)" if unknown else _summary(call)
 
 
 def _unique(texts: Sequence[str]) -> list[str]:

@@ -6,12 +6,12 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from agent_core.contract import RunContext, Tool, policy_block
+from agent_core.contract import RunContext, Tool, outcome_read, policy_block
 from agent_core.host import CallRecord
 from agent_core.policy import Proposal, ReviewProposal, Verdict, verdict_of
 from agent_core.toolset import ArgumentsBad, Checked, Toolset, invalid
@@ -221,6 +221,46 @@ def identity_of(tool: Tool, context: RunContext, arguments: Mapping[str, Any]) -
         return ""
     wanted = tool.identity(context, arguments)
     return hashlib.sha256(f"{tool.name}\n{wanted}".encode()).hexdigest()
+
+
+def label_after(tool: Tool | None, call: Mapping[str, Any], artifact: object) -> str:
+    """Return the words for an ended call: what was done, or what was being done and is not."""
+    outcome = outcome_read(artifact)
+    done = tool is not None and (
+        not tool.effect or (outcome is not None and outcome.reason == "completed")
+    )
+    return tool.done if tool is not None and done else str(call["label"])
+
+
+def history_entry(
+    toolset: Toolset,
+    context: Callable[[], RunContext],
+    call: Mapping[str, Any],
+    *,
+    content: str,
+    artifact: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Return an ended call as the no-repeat rule and the answer read it.
+
+    `call` says in `changed` whether a reviewer changed it, and in `executed` with what arguments
+    it ran then.
+    """
+    tool, outcome = toolset.tool(str(call["tool"])), outcome_read(artifact)
+    executed = call["identity"]
+    if tool is not None and call["changed"]:
+        executed = identity_of(tool, context(), call["executed"])
+    return {
+        "call": call["id"],
+        "identity": call["identity"],
+        "identity_executed": executed,
+        "verdict": call["verdict"],
+        "effect": call["effect"],
+        "label": label_after(tool, call, artifact),
+        "reason": outcome.reason if outcome else "",
+        "content": content,
+        "artifact": artifact,
+        "changed": call["changed"],
+    }
 
 
 def blocked(verdict: Verdict) -> tuple[str, Mapping[str, Any]]:

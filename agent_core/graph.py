@@ -21,7 +21,7 @@ from langgraph.types import Send, interrupt
 from agent_core.answer import STUB, answer_compose
 from agent_core.budget import Budget, Usage
 from agent_core.contract import outcome_read, policy_block
-from agent_core.gate import Gate, blocked, identity_of, repeated, tries_of
+from agent_core.gate import Gate, blocked, history_entry, label_after, repeated, tries_of
 from agent_core.graph_state import ActState, Result, State
 from agent_core.host import Parts, RunEnd
 from agent_core.model_node import call_model
@@ -86,7 +86,7 @@ def act(state: ActState, runtime: Runtime[Parts]) -> State:
         else:
             message = parts.toolset.executed(tool, arguments, context, parts.passes)
             content, artifact = str(message.content), message.artifact
-        parts.host.call_ended(call_id, content, artifact)
+        parts.host.call_ended(call_id, label_after(tool, call, artifact), content, artifact)
     changed = bool(review and review.get("changes"))
     return {"results": {call["id"]: _result(content, artifact, arguments, changed=changed)}}
 
@@ -115,7 +115,7 @@ def _refused(call: dict[str, Any], decision: dict[str, Any], runtime: Runtime[Pa
     code = f"review.{decision['state']}"
     artifact = policy_block(code, data={"summary": str(decision.get("summary", ""))})
     content = str(decision["sentence"])
-    runtime.context.host.call_ended(UUID(call["id"]), content, artifact)
+    runtime.context.host.call_ended(UUID(call["id"]), call["label"], content, artifact)
     return _result(content, artifact, call["arguments"])
 
 
@@ -286,7 +286,8 @@ def _with_twins(state: State, parts: Parts) -> dict[str, Result]:
             results[call["id"]] = _result("This step gave no clear result.", None, {})
             continue
         content, artifact = repeated(first["content"], first["artifact"])
-        parts.host.call_ended(UUID(call["id"]), content, artifact)
+        label = label_after(parts.toolset.tool(call["tool"]), call, artifact)
+        parts.host.call_ended(UUID(call["id"]), label, content, artifact)
         results[call["id"]] = _result(content, artifact, call["arguments"])
     return results
 
@@ -303,25 +304,15 @@ def _settled(batch: Sequence[dict[str, Any]], results: Mapping[str, Result]) -> 
 
 
 def _finished(call: dict[str, Any], result: Result, parts: Parts) -> dict[str, Any]:
-    outcome = outcome_read(result["artifact"])
-    if outcome is None:
+    if outcome_read(result["artifact"]) is None:
         logger.warning("outcome.unclear", extra={"call": call["id"], "tool": call["tool"]})
-    tool = parts.toolset.tool(call["tool"])
-    executed = call["identity"]
-    if tool and result["changed"]:
-        executed = identity_of(tool, parts.host.context(), result["arguments"])
-    return {
-        "call": call["id"],
-        "identity": call["identity"],
-        "identity_executed": executed,
-        "verdict": call["verdict"],
-        "effect": call["effect"],
-        "label": tool.done if tool else call["label"],
-        "reason": outcome.reason if outcome else "",
-        "content": result["content"],
-        "artifact": result["artifact"],
-        "changed": result["changed"],
-    }
+    return history_entry(
+        parts.toolset,
+        parts.host.context,
+        {**call, "changed": result["changed"], "executed": result["arguments"]},
+        content=result["content"],
+        artifact=result["artifact"],
+    )
 
 
 def _answers(batch: Sequence[dict[str, Any]], results: Mapping[str, Result]) -> list[ToolMessage]:

@@ -98,8 +98,10 @@ class Host(Protocol):
     def call_began(self, call_id: UUID) -> None:
         """Note that a call is being executed."""
 
-    def call_ended(self, call_id: UUID, content: str, artifact: Mapping[str, Any] | None) -> None:
-        """Store what came of a call."""
+    def call_ended(
+        self, call_id: UUID, label: str, content: str, artifact: Mapping[str, Any] | None
+    ) -> None:
+        """Store what came of a call, and in what words to show it."""
 
     def ended(self, end: RunEnd) -> None:
         """Store the stop record and the answer; at most once for a run."""

@@ -16,8 +16,8 @@ from langgraph.types import Command
 
 from agent_core.answer import STUB
 from agent_core.chat_models.reading import calls_read
-from agent_core.contract import RunContext, outcome_read, policy_block
-from agent_core.gate import Gated, identity_of, repeated
+from agent_core.contract import RunContext, policy_block
+from agent_core.gate import Gated, history_entry, repeated
 from agent_core.redaction import redacted, shortened
 from agent_core.router import Decision
 from agent_core.toolset import Toolset
@@ -169,23 +169,14 @@ def entry_finished(
     answers: Mapping[str, ToolMessage],
 ) -> dict[str, Any]:
     """Return a call with its outcome, as the no-repeat rule and the answer read it."""
-    tool, message = toolset.tool(call["tool"]), answers[call["id"]]
-    outcome = outcome_read(message.artifact)
-    executed = call["identity"]
-    if tool is not None and call["changed"]:
-        executed = identity_of(tool, context(), call["arguments"])
-    return {
-        "call": call["id"],
-        "identity": call["identity"],
-        "identity_executed": executed,
-        "verdict": call["verdict"],
-        "effect": call["effect"],
-        "label": tool.done if tool else call["label"],
-        "reason": outcome.reason if outcome else "",
-        "content": str(message.content),
-        "artifact": message.artifact,
-        "changed": call["changed"],
-    }
+    message = answers[call["id"]]
+    return history_entry(
+        toolset,
+        context,
+        {**call, "executed": call["arguments"]},
+        content=str(message.content),
+        artifact=message.artifact,
+    )
 
 
 def decision_kept(decision: Decision, stop: bool) -> dict[str, Any]:

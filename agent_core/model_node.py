@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
 
-from agent_core.errors import ModelEmpty, ModelUnavailable
+from agent_core.chat_models.reading import calls_read
+from agent_core.errors import CountersignError, ModelEmpty, ModelFailed, ModelUnavailable
 from agent_core.graph_state import State
 from agent_core.host import ModelUsage, Parts
+
+_PASSING: Final = (408, 409, 429)
+"""Refusals of a provider that pass by themselves: too slow, in conflict, too many."""
 
 
 def call_model(state: State, runtime: Runtime[Parts]) -> State:
@@ -28,9 +35,7 @@ def call_model(state: State, runtime: Runtime[Parts]) -> State:
     model = parts.model.bind_tools(offered) if offered else parts.model
     began = time.monotonic()
     whole: AIMessageChunk | None = None
-    for chunk in model.stream(state["messages"]):
-        if not isinstance(chunk, AIMessageChunk):
-            raise ModelUnavailable("The model answered with something else than a message.")
+    for chunk in _pieces(model, state["messages"]):
         whole = chunk if whole is None else whole + chunk
         if text := chunk.text:
             parts.host.model_delta(str(text))
@@ -50,19 +55,39 @@ def call_model(state: State, runtime: Runtime[Parts]) -> State:
     }
 
 
+def _pieces(
+    model: Runnable[LanguageModelInput, AIMessage], messages: list[BaseMessage]
+) -> Iterator[AIMessageChunk]:
+    """Yield the pieces of an answer; whatever the provider's client raises becomes ours.
+
+    Raises:
+        ModelUnavailable: trying again later can help.
+        ModelFailed: the request itself was refused.
+    """
+    try:
+        for chunk in model.stream(messages):
+            if not isinstance(chunk, AIMessageChunk):
+                raise ModelFailed("The model answered with something else than a message.")
+            yield chunk
+    except CountersignError:
+        raise
+    except Exception as error:  # The boundary to the provider: its errors are of many families.
+        status = getattr(error, "status_code", None)
+        refused = isinstance(status, int) and 400 <= status < 500 and status not in _PASSING
+        raise (ModelFailed if refused else ModelUnavailable)(type(error).__name__) from error
+
+
 def _minted(whole: AIMessageChunk) -> tuple[AIMessage, list[dict[str, Any]]]:
     """Replace the provider's call ids by ours; a malformed call keeps its place and is answered."""
-    asked = [(call["name"], call["args"], False) for call in whole.tool_calls]
-    asked += [(call["name"] or "unknown", {}, True) for call in whole.invalid_tool_calls]
     batch = [
         {
             "id": str(uuid4()),
             "position": position,
-            "tool": name,
-            "arguments": arguments,
-            "malformed": malformed,
+            "tool": asked.tool,
+            "arguments": asked.arguments,
+            "malformed": asked.malformed,
         }
-        for position, (name, arguments, malformed) in enumerate(asked)
+        for position, asked in enumerate(calls_read(whole))
     ]
     message = AIMessage(
         content=str(whole.text),

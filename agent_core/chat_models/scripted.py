@@ -11,19 +11,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr
 from typing_extensions import override
+
+from agent_core.chat_models.reading import calls_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,9 @@ class ScriptedModel(BaseChatModel):
             whole = chunk if whole is None else whole + chunk
         if whole is None:
             return ChatResult(generations=[ChatGenerationChunk(message=AIMessageChunk(content=""))])
-        return ChatResult(generations=[whole])
+        return ChatResult(
+            generations=[ChatGeneration(message=_unstreamed(cast("AIMessageChunk", whole.message)))]
+        )
 
     @override
     def _stream(
@@ -180,4 +184,30 @@ def _end(step: ScriptedStep) -> AIMessageChunk:
             "model_name": "scripted",
         },
         chunk_position="last",
+    )
+
+
+def _unstreamed(message: AIMessageChunk) -> AIMessage:
+    """Return the message as a provider's plain answer holds it: broken arguments stay broken."""
+    asked = list(zip(message.tool_call_chunks, calls_read(message), strict=True))
+    return AIMessage(
+        content=message.content,
+        tool_calls=[
+            {"name": call.tool, "args": call.arguments, "id": chunk["id"], "type": "tool_call"}
+            for chunk, call in asked
+            if not call.malformed
+        ],
+        invalid_tool_calls=[
+            {
+                "name": call.tool,
+                "args": chunk["args"],
+                "id": chunk["id"],
+                "error": "not JSON",
+                "type": "invalid_tool_call",
+            }
+            for chunk, call in asked
+            if call.malformed
+        ],
+        usage_metadata=message.usage_metadata,
+        response_metadata=message.response_metadata,
     )

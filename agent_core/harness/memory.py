@@ -85,7 +85,9 @@ class MemoryHost:
     def call_began(self, call_id: UUID) -> None:
         """Note nothing."""
 
-    def call_ended(self, call_id: UUID, content: str, artifact: Mapping[str, Any] | None) -> None:
+    def call_ended(
+        self, call_id: UUID, label: str, content: str, artifact: Mapping[str, Any] | None
+    ) -> None:
         """Keep what came of a call."""
         self.answers[str(call_id)] = (content, artifact)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
 from agent_core.errors import CountersignError
 from agent_core.runs.models import Event, Run
@@ -50,18 +51,21 @@ def event_line(event: Event) -> str:
     return ""
 
 
+def reviews_waiting(run: Run) -> QuerySet[Review]:
+    """Return what a run still waits for, oldest first."""
+    return Review.objects.filter(run_id=run.pk).exclude(state__in=FINAL).order_by("created_at")
+
+
 def waiting_words(run: Run) -> str:
     """Say whom a run waits for."""
-    waiting = Review.objects.filter(run_id=run.pk).exclude(state__in=FINAL)
-    if waiting.filter(requester_decides=False).exists():
+    if reviews_waiting(run).filter(requester_decides=False).exists():
         return "Waits for a reviewer; the request goes on when it is decided."
     return "Waits for your own confirmation in the chat; nothing has been done yet."
 
 
 def reviews_approve(run: Run, reviewer: User) -> Iterator[str]:
     """Approve what a run waits for as `reviewer`, saying of each what came of it."""
-    waiting = Review.objects.filter(run_id=run.pk).exclude(state__in=FINAL)
-    for review in waiting.order_by("created_at"):
+    for review in reviews_waiting(run):
         try:
             review_approve(review_id=review.pk, actor=reviewer, channel="cli")
         except CountersignError as error:

@@ -197,15 +197,18 @@ class DjangoHost:
             call.save(update_fields=["state", "started_at"])
             call_event(self._run, call)
 
-    def call_ended(self, call_id: UUID, content: str, artifact: Mapping[str, Any] | None) -> None:
+    def call_ended(
+        self, call_id: UUID, label: str, content: str, artifact: Mapping[str, Any] | None
+    ) -> None:
         """Store what came of a call."""
         with self._write():
             call = Call.objects.get(pk=call_id)
             call.state = call_state(artifact)
+            call.label = label
             call.content = content
             call.outcome = dict(artifact) if artifact is not None else None
             call.ended_at = timezone.now()
-            call.save(update_fields=["state", "content", "outcome", "ended_at"])
+            call.save(update_fields=["state", "label", "content", "outcome", "ended_at"])
             call_event(self._run, call)
 
     def ended(self, end: RunEnd) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import QuerySet
+from django.utils.module_loading import import_string
 
 from agent_core.runs.errors import NotFound
 from agent_core.runs.models import Conversation, Event, Message, Run
@@ -71,6 +73,16 @@ def run_full(user: Viewer, run_id: UUID) -> Run:
     )
     if found is None:
         raise NotFound
-    if found.requester_id != user.pk and not user.has_perm("runs.view_all_runs"):
+    if found.requester_id != user.pk and not _may_see(user, found):
         raise NotFound
     return found
+
+
+def _may_see(user: Viewer, run: Run) -> bool:
+    """Tell whether another's run is open to this person: by right, and of a team they share."""
+    if not user.has_perm("runs.view_all_runs"):
+        return False
+    if user.is_superuser:
+        return True
+    scope_of = import_string(settings.RUN_SCOPE)
+    return not frozenset(scope_of(user)).isdisjoint(scope_of(run.requester))

@@ -73,7 +73,7 @@ def test_a_block_anywhere_in_the_batch_ends_it_and_names_both_sides() -> None:
     turn = Turn(step).ask()
     assert turn.decision == (True, "policy_block")
     assert turn.said == (
-        "1 of 2 done: 5.00 EUR for B; 1 not: tried forbid.\n\n"
+        "1 of 2 done: 5.00 EUR for B; 1 not: trying forbid.\n\n"
         "A may not be touched.\n\nReceipt for B: 5.00 EUR."
     )
 

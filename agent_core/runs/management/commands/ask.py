@@ -17,6 +17,7 @@ from agent_core.runs.asking import (
     WAITING_EXIT,
     event_line,
     reviews_approve,
+    reviews_waiting,
     waiting_words,
 )
 from agent_core.runs.models import Conversation, Event, Run
@@ -81,6 +82,9 @@ class Command(BaseCommand):
                     return WAITING_EXIT
                 for line in reviews_approve(run, reviewer):
                     self._say(line)
+                if reviews_waiting(run):
+                    self._say(waiting_words(run))
+                    return WAITING_EXIT
         run.refresh_from_db()
         return EXIT_CODES[run.stop.rule]
 
