@@ -127,33 +127,25 @@ def _single(words: str, today: date) -> Period | None:
 
 
 def _named(words: str, today: date) -> Period | None:
-    monday = today - timedelta(days=today.weekday())
+    monday, week = today - timedelta(days=today.weekday()), timedelta(days=7)
     quarter = (today.month - 1) // 3
-    week = timedelta(days=7)
-    before = {"previous", "past"}
+    spans: dict[str, Callable[[], Period]] = {
+        "today": lambda: _day(today),
+        "yesterday": lambda: _day(today - timedelta(days=1)),
+        "this week": lambda: _span(monday, monday + timedelta(days=6)),
+        "last week": lambda: _span(monday - week, monday - timedelta(days=1)),
+        "this month": lambda: _month(today.year, today.month),
+        "last month": lambda: _month_back(today),
+        "this quarter": lambda: _quarter(today.year, quarter + 1),
+        "last quarter": lambda: (
+            _quarter(today.year, quarter) if quarter else _quarter(today.year - 1, 4)
+        ),
+        "this year": lambda: _year(today.year),
+        "last year": lambda: _year(today.year - 1),
+    }
     first, _space, unit = words.partition(" ")
-    match f"{'last' if first in before else first} {unit}".strip():
-        case "today":
-            return _day(today)
-        case "yesterday":
-            return _day(today - timedelta(days=1))
-        case "this week":
-            return _span(monday, monday + timedelta(days=6))
-        case "last week":
-            return _span(monday - week, monday - timedelta(days=1))
-        case "this month":
-            return _month(today.year, today.month)
-        case "last month":
-            return _month_back(today)
-        case "this quarter":
-            return _quarter(today.year, quarter + 1)
-        case "last quarter":
-            return _quarter(today.year, quarter) if quarter else _quarter(today.year - 1, 4)
-        case "this year":
-            return _year(today.year)
-        case "last year":
-            return _year(today.year - 1)
-    return None
+    meant = spans.get(f"{'last' if first in {'previous', 'past'} else first} {unit}".strip())
+    return meant() if meant else None
 
 
 def _month_back(today: date) -> Period:
