@@ -7,6 +7,7 @@ does, and calls what the tasks call.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -119,9 +120,14 @@ class Chat:
         return Message.objects.filter(conversation=self.conversation).count()
 
 
+def outcome(call: Call) -> dict[str, Any]:
+    """Return what a call has brought, empty when it has brought nothing yet."""
+    return dict(call.outcome or {})
+
+
 def code(call: Call) -> str:
     """Return the outcome's code of a call, empty when it has none yet."""
-    return str((call.outcome or {}).get("code", ""))
+    return str(outcome(call).get("code", ""))
 
 
 def stop(run: Run) -> tuple[str, int, int]:
@@ -155,14 +161,14 @@ def withdraw(review: Review, by: str = "agent") -> Review:
     return decided
 
 
-
 def state_of(reference: str) -> tuple[str, list[int]]:
     """Return the state of a payment or invoice, and the amounts our ledger has sent back of it."""
     if reference.startswith("INV-"):
         return str(Invoice.objects.get(reference=reference).state), []
     payment = Payment.objects.get(reference=reference)
-    sent = Refund.objects.filter(payment=payment).exclude(state=RefundState.FAILED)
-    return str(payment.state), list(sent.order_by("created_at").values_list("amount_minor", flat=True))
+    rows = Refund.objects.filter(payment=payment).exclude(state=RefundState.FAILED)
+    sent = rows.order_by("created_at").values_list("amount_minor", flat=True)
+    return str(payment.state), list(sent)
 
 
 def sent_back(product: Processor, reference: str) -> list[int]:

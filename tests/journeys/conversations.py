@@ -47,7 +47,8 @@ def settled(chat: Chat) -> object:
 
 def written(chat: Chat) -> object:
     """Let the export worker do its work."""
-    return exports_pump()
+    exports_pump()
+    return chat
 
 
 TWO: Final = "refund 5.00 of PAY-10011 and 3.00 of PAY-10012"
@@ -74,9 +75,7 @@ TALKS: Final[Mapping[str, Talk]] = {
     "charge-declined": Talk((say("charge INV-1004"),)),
     "charge-and-ticket": Talk((say(BOTH),)),
     "charge-and-ticket-one-at-a-time": Talk((say(BOTH),), style="one-at-a-time"),
-    "refund-approved": Talk(
-        (say("refund 5.00 of PAY-10011 because the box was crushed"), yes())
-    ),
+    "refund-approved": Talk((say("refund 5.00 of PAY-10011 because the box was crushed"), yes())),
     "refund-lowered": Talk((say("refund 20.00 of PAY-10011"), yes(amount="12.00"))),
     "refund-rejected": Talk(
         (say("refund the last payment of good-card@example.com"), no("It arrived in order.")),
@@ -110,8 +109,6 @@ TALKS: Final[Mapping[str, Talk]] = {
             say("open a ticket about the broken box for PAY-10011"),
         )
     ),
-    "search": Talk(
-        (say("how long does a refund take?"), say("search quantum flux capacitors"))
-    ),
+    "search": Talk((say("how long does a refund take?"), say("search quantum flux capacitors"))),
     "export": Talk((say("export payments of last month as csv"), written)),
 }

@@ -6,6 +6,7 @@ its kind and number, a date by its month counted from now.
 
 from __future__ import annotations
 
+import calendar
 import difflib
 import json
 import re
@@ -26,13 +27,8 @@ FOLDER: Final = Path(__file__).parents[1] / "golden" / "transcripts"
 _MINTED: Final = re.compile(r"\b(PAY|REF|TCK|EXP)-[2-9A-HJ-NP-Z]{8}\b")
 _DUE: Final = re.compile(r"\bdue( on)? \d{4}-\d\d-\d\d")
 _DAY: Final = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
-_MONTH: Final = re.compile(
-    r"\b(January|February|March|April|May|June|July|August|September|October|November|December)"
-    r" (\d{4})\b"
-)
-_MONTHS: Final = (
-    "January February March April May June July August September October November December"
-).split()
+_MONTHS: Final = calendar.month_name[1:]
+_MONTH: Final = re.compile(rf"\b({'|'.join(_MONTHS)}) (\d{{4}})\b")
 
 
 class Plain:
@@ -74,10 +70,8 @@ def written(chat: Chat) -> dict[str, Any]:
     """Return a conversation as its golden file holds it."""
     plain = Plain()
     runs = Run.objects.filter(conversation=chat.conversation).order_by("created_at")
-    shown = {
-        "transcript": [
-            {"role": role, "text": plain.lines(text)} for role, text in chat.lines()
-        ],
+    shown: dict[str, Any] = {
+        "transcript": [{"role": role, "text": plain.lines(text)} for role, text in chat.lines()],
         "runs": [_run(run, plain) for run in runs],
         "reviews": [_review(review, plain) for review in chat.reviews()],
     }

@@ -1,4 +1,4 @@
-"""Charge: a receipt ends the turn; a slow line is checked; a decline is final; once in the books."""
+"""Charge: a receipt ends the turn, a slow line is checked, a decline is final."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import pytest
 
 from payments.models import Intent, Invoice, Payment
 from reviews.errors import ReviewRefused
-from tests.journeys.chat import Chat, approve, pump, reject, settle_pump, state_of, stop
+from tests.journeys.chat import Chat, approve, outcome, pump, reject, settle_pump, state_of, stop
 from tests.payments.processor import Processor
 
 
@@ -37,7 +37,7 @@ def test_charging_a_paid_invoice_again_gives_the_first_receipt(
     first.say("charge INV-1001")
     second.say("charge INV-1001")
     (call,) = second.calls()
-    assert call.outcome["already_applied"] is True
+    assert outcome(call)["already_applied"] is True
     assert second.answer() == first.answer()
     assert (len(keys(product)), product.charged()) == (1, [2500])
 
@@ -57,9 +57,7 @@ def test_an_invoice_named_by_its_customer_only_is_confirmed_by_who_asked(
     assert (state_of("INV-1001"), product.charged()) == (("paid", []), [2500])
 
 
-def test_a_charge_above_the_limit_waits_for_a_second_person(
-    chat: Chat, product: Processor
-) -> None:
+def test_a_charge_above_the_limit_waits_for_a_second_person(chat: Chat, product: Processor) -> None:
     Invoice.objects.filter(reference="INV-1001").update(amount_minor=200_001)
     run = chat.say("charge INV-1001")
     assert (run.state, product.charged()) == ("waiting", [])
@@ -87,7 +85,7 @@ def test_a_slow_charge_is_checked_attached_to_and_settled_once(
     first = chat.say(f"charge {invoice}")
     assert stop(first) == ("answered", 2, 0)
     (call,) = chat.calls(first)
-    assert (call.state, call.outcome["reason"]) == ("unknown", "transient")
+    assert (call.state, outcome(call)["reason"]) == ("unknown", "transient")
     assert chat.answer() == CHECKED.format(amount=amount, invoice=invoice)
     second = chat.say(f"charge {invoice}")
     assert stop(second) == ("answered", 2, 0)

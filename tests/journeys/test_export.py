@@ -1,14 +1,15 @@
-"""Export: a job of its own, progress in the conversation, a file at the end, and for nobody else."""
+"""Export: a job of its own, progress in the chat, a file at the end, and for nobody else."""
 
 import csv
 import io
 from collections.abc import Callable
+from typing import Any
 
 from django.test import Client
 
 from agent_core.runs.models import Event
 from exports.models import Export
-from tests.journeys.chat import Chat, approve, exports_pump, person, sent_back, stop
+from tests.journeys.chat import Chat, approve, exports_pump, outcome, person, sent_back, stop
 from tests.payments.processor import Processor
 
 
@@ -17,8 +18,7 @@ def fetched(username: str, export: Export) -> tuple[int, bytes]:
     client = Client()
     client.force_login(person(username))
     answer = client.get(f"/exports/{export.pk}/download/")
-    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
-    return answer.status_code, body
+    return answer.status_code, answer.getvalue()
 
 
 def told(chat: Chat) -> list[tuple[str, int]]:
@@ -60,7 +60,7 @@ def test_asked_twice_while_it_runs_it_is_one_export(chat: Chat) -> None:
     chat.say("export payments of last month as csv")
     chat.say("export payments of last month as csv")
     export = Export.objects.get()
-    assert chat.calls()[1].outcome["already_applied"] is True
+    assert outcome(chat.calls()[1])["already_applied"] is True
     assert chat.answer().startswith(f"This export is already on its way as {export.reference}")
 
 
@@ -90,9 +90,9 @@ def test_a_refund_and_an_export_in_one_message_the_export_does_not_wait(
 
 
 def test_with_one_call_at_a_time_the_export_follows_the_decision(
-    chats: Callable[[str], Chat], product: Processor, settings: object
+    chats: Callable[[str], Chat], product: Processor, settings: Any
 ) -> None:
-    settings.CHAT_MODEL = "offline:one-at-a-time@0"  # type: ignore[attr-defined]
+    settings.CHAT_MODEL = "offline:one-at-a-time@0"
     chat = chats("agent")
     run = chat.say("refund 5.00 of PAY-10011 and export payments of last month as csv")
     approve(chat.reviews()[0])

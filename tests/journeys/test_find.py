@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import Model
 
 from agent_core.runs.models import Event, ModelCall, Run
 from payments.models import Customer, Intent, Invoice, Payment, Refund
-from tests.journeys.chat import Chat, stop
+from tests.journeys.chat import Chat, outcome, stop
 from tests.payments.processor import Processor
 
 CARD = [
@@ -28,7 +29,7 @@ CARD = [
 
 def ledger() -> list[list[dict[str, Any]]]:
     """Return every row that a look-up must leave alone."""
-    models = (Customer, Invoice, Payment, Refund, Intent)
+    models: tuple[type[Model], ...] = (Customer, Invoice, Payment, Refund, Intent)
     return [list(model._default_manager.order_by("pk").values()) for model in models]
 
 
@@ -38,8 +39,12 @@ def test_a_customer_is_found_and_the_model_is_called_again_with_them(
     before = ledger()
     run = chat.say("find good-card@example.com")
     (call,) = chat.calls()
-    assert (call.tool, call.state, call.outcome["reason"]) == ("customer_find", "done", "completed")
-    assert call.outcome["stop"] is False
+    assert (call.tool, call.state, outcome(call)["reason"]) == (
+        "customer_find",
+        "done",
+        "completed",
+    )
+    assert outcome(call)["stop"] is False
     assert stop(run) == ("answered", 2, 0)
     lines = chat.answer().splitlines()
     assert [line[: len(start)] for line, start in zip(lines, CARD, strict=True)] == CARD
@@ -89,16 +94,15 @@ PAIRS = (
 )
 
 
+KEPT = ("tool", "arguments", "state", "verdict", "rule", "content", "outcome", "label", "effect")
+
+
 def traces(chat: Chat, key: str) -> str:
     """Return all that a conversation left behind, with the key blanked out."""
     run = Run.objects.get(conversation=chat.conversation)
     rows: dict[str, Any] = {
         "lines": chat.lines(),
-        "calls": [
-            (call.tool, call.arguments, call.state, call.verdict, call.rule, call.content)
-            + (call.outcome, call.label, call.effect)
-            for call in chat.calls()
-        ],
+        "calls": [{name: getattr(call, name) for name in KEPT} for call in chat.calls()],
         "events": [
             (event.kind, event.payload)
             for event in Event.objects.filter(conversation=chat.conversation)

@@ -1,6 +1,7 @@
 """Policy: what a person may not do ends the turn at the gate, and nothing of that batch happens."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -124,9 +125,9 @@ def test_of_a_batch_with_a_block_nothing_with_an_effect_runs(
 
 
 def test_what_ran_before_the_block_is_told_beside_it(
-    chat: Chat, product: Processor, settings: object
+    chat: Chat, product: Processor, settings: Any
 ) -> None:
-    settings.CHAT_MODEL = "offline:one-at-a-time@0"  # type: ignore[attr-defined]
+    settings.CHAT_MODEL = "offline:one-at-a-time@0"
     run = chat.say("charge INV-1005 and refund 5.00 of PAY-10051")
     assert stop(run) == ("policy_block", 2, 1)
     headline, refused, receipt = chat.answer().split("\n\n")

@@ -1,4 +1,4 @@
-"""Refund: a second person decides, the processor moves the money once, the receipt is the answer."""
+"""Refund: a second person decides, the money moves once, the receipt is the answer."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,8 @@ from django.db import connection
 from agent_core.runs.models import Run
 from payments.models import Intent, Payment, Refund
 from reviews.errors import AlreadyDecided, FourEyes, NotFound, ReviewRefused
-from reviews.models import ReviewDecision
+from reviews.models import Review, ReviewDecision
+from reviews.services import reviews_expire
 from tests.journeys.chat import (
     Chat,
     approve,
@@ -28,9 +29,9 @@ from tests.runs.scripting import ScriptedModel
 Script = Callable[..., ScriptedModel]
 
 
-def card(review: object) -> dict[str, str]:
+def card(review: Review) -> dict[str, str]:
     """Return the rows of a review's card by their label."""
-    return {row["label"]: row["text"] for row in review.card}  # type: ignore[attr-defined]
+    return {row["label"]: row["text"] for row in review.card}
 
 
 def receipt(amount: str, payment: str, left: str) -> str:
@@ -129,7 +130,7 @@ def test_of_two_refunds_in_one_message_only_the_approved_one_moves(
     run = chat.say("refund 5.00 of PAY-10011 and 3.00 of PAY-10012")
     reviews = chat.reviews()
     assert [review.amount_minor for review in reviews] == [500, 300]
-    steps = [
+    steps: list[Callable[[], Review]] = [
         lambda: approve(reviews[approved]),
         lambda: reject(reviews[1 - approved], "Once is enough."),
     ]
@@ -179,9 +180,7 @@ def test_b02_the_old_amount_after_the_reviewer_lowered_it_is_blocked(
     assert sent_back(product, "PAY-10011") == [1200]
 
 
-def test_b02_with_the_planner_the_answer_names_both_amounts(
-    chat: Chat, product: Processor
-) -> None:
+def test_b02_with_the_planner_the_answer_names_both_amounts(chat: Chat, product: Processor) -> None:
     run = chat.say("refund 20.00 of PAY-10011")
     approve(chat.reviews()[0], amount="12.00")
     run.refresh_from_db()
@@ -201,13 +200,16 @@ def test_a_reviewer_cannot_change_it_to_more_than_is_left(chat: Chat, product: P
     assert (review.state, review.amount_minor, product.books()["requests"]) == ("pending", 500, [])
 
 
-def test_b10_every_later_try_to_decide_is_told_who_and_kept(
-    chat: Chat, product: Processor
-) -> None:
+def test_b10_every_later_try_to_decide_is_told_who_and_kept(chat: Chat, product: Processor) -> None:
     run = chat.say("refund 5.00 of PAY-10011")
     (review,) = chat.reviews()
     approve(review)
-    for late in (lambda: approve(review), lambda: reject(review, "No."), lambda: withdraw(review)):
+    late_tries: list[Callable[[], Review]] = [
+        lambda: approve(review),
+        lambda: reject(review, "No."),
+        lambda: withdraw(review),
+    ]
+    for late in late_tries:
         with pytest.raises(AlreadyDecided, match="Maria Lopes"):
             late()
     tries = ReviewDecision.objects.filter(review=review).values_list("decision", "accepted")
@@ -323,9 +325,7 @@ def test_a_refund_on_a_slow_line_is_checked_and_posted_once_it_is_known(
     settle_pump()
     settle_pump()
     reference = Refund.objects.get(payment__reference="PAY-10031").reference
-    assert chat.notices() == [
-        f"5.00 EUR of PAY-10031 was refunded. Its reference is {reference}."
-    ]
+    assert chat.notices() == [f"5.00 EUR of PAY-10031 was refunded. Its reference is {reference}."]
     assert sent_back(product, "PAY-10031") == [500]
 
 
@@ -385,8 +385,6 @@ def test_b58_a_message_during_a_review_is_its_own_run_and_touches_nothing(
 
 
 def test_a_review_left_alone_expires_and_nothing_is_done(chat: Chat, product: Processor) -> None:
-    from reviews.services import reviews_expire
-
     run = chat.say("refund 5.00 of PAY-10011")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE reviews_review SET expires_at = now() - interval '1 second'")

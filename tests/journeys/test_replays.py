@@ -20,7 +20,17 @@ from payments.models import Intent, Payment, Refund
 from payments.services import refund_make
 from reviews.errors import ReviewConsumed, ReviewMismatch, ReviewNotApproved
 from reviews.services import review_approve
-from tests.journeys.chat import Chat, approve, payment_add, person, pump, reject, sent_back, stop
+from tests.journeys.chat import (
+    Chat,
+    approve,
+    outcome,
+    payment_add,
+    person,
+    pump,
+    reject,
+    sent_back,
+    stop,
+)
 from tests.journeys.replays import Forger, approval
 from tests.payments.processor import Processor
 
@@ -108,7 +118,10 @@ def test_b10_the_approval_of_one_refund_pays_no_other(chat: Chat, product: Proce
     forger = Forger(run)
     forger.seize()
     forger.forge({str(yes.call_id): approval(yes), str(no.call_id): approval(yes)})
-    assert [call.outcome["code"] for call in chat.calls()] == ["refund.completed", "review.missing"]
+    assert [outcome(call)["code"] for call in chat.calls()] == [
+        "refund.completed",
+        "review.missing",
+    ]
     assert refunds() == [(500, "succeeded")]
     assert (sent_back(product, "PAY-10011"), sent_back(product, "PAY-10012")) == ([500], [])
 
@@ -124,7 +137,7 @@ def test_b10_a_refusal_turned_into_an_approval_by_hand_pays_nothing(
     forger.seize()
     forger.forge({str(review.call_id): approval(review)})
     (call,) = chat.calls()
-    assert (call.state, call.outcome["code"]) == ("refused", "review.missing")
+    assert (call.state, outcome(call)["code"]) == ("refused", "review.missing")
     assert "No approval allows exactly this for PAY-10011" in call.content
     assert (refunds(), product.books()["requests"]) == ([], [])
 
@@ -134,7 +147,7 @@ def test_a_graph_without_its_review_node_refunds_nothing(chat: Chat, product: Pr
     assert run_claim(run.pk, quarantined=False)
     Forger(run_claimed(run), review_node=False).begin()
     (call,) = chat.calls()
-    assert (call.state, call.outcome["reason"]) == ("refused", "policy_block")
+    assert (call.state, outcome(call)["reason"]) == ("refused", "policy_block")
     assert (refunds(), product.books()["requests"]) == ([], [])
 
 
@@ -161,7 +174,7 @@ def test_in_a_graph_without_its_review_node_a_forged_approval_is_refused_by_the_
     forger.seize()
     forger.forge({str(review.call_id): decision})
     (call,) = chat.calls()
-    assert (call.state, call.outcome["code"]) == ("refused", "review.missing")
+    assert (call.state, outcome(call)["code"]) == ("refused", "review.missing")
     assert (refunds(), Intent.objects.count(), product.books()["requests"]) == ([], 0, [])
 
 

@@ -1,19 +1,18 @@
 """Search: a hit ends the turn with the article, so does nothing found; a silent index does not."""
 
-
 import psycopg
 from django.db import connection
 
 from agent_core.runs.work import conninfo
 from knowledge.models import Article
-from tests.journeys.chat import Chat, stop
+from tests.journeys.chat import Chat, outcome, stop
 
 
 def test_a_hit_ends_the_turn_with_the_articles_own_text(chat: Chat, style: str) -> None:
     run = chat.say("how long does a refund take?")
     assert stop(run) == ("completed", 1, 1)
     assert chat.outcomes() == [("articles_search", "articles.found")]
-    article = Article.objects.get(slug=chat.calls()[0].outcome["data"]["article"])
+    article = Article.objects.get(slug=outcome(chat.calls()[0])["data"]["article"])
     assert chat.answer().startswith(f"{article.title}\n\n{article.body}")
     assert "5 to 7 working days" in chat.answer()
 
@@ -33,7 +32,7 @@ def test_an_index_that_does_not_answer_is_told_and_works_again_later(chat: Chat)
         other.rollback()
     assert stop(run) == ("answered", 2, 0)
     (call,) = chat.calls()
-    assert (call.state, call.outcome["reason"]) == ("failed", "transient")
+    assert (call.state, outcome(call)["reason"]) == ("failed", "transient")
     assert chat.answer() == (
         "The help articles cannot be searched at the moment. Nothing was changed."
     )

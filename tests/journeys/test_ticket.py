@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.journeys.chat import Chat, stop
+from tests.journeys.chat import Chat, outcome, stop
 from tickets.models import Ticket
 
 WISH = "open a ticket about the broken box for PAY-10011"
@@ -31,7 +31,7 @@ def test_said_twice_it_gives_the_first_one_again(chat: Chat, style: str) -> None
     ticket = Ticket.objects.get()
     assert stop(run) == ("completed", 1, 1)
     first, second = chat.calls()
-    assert (first.outcome["already_applied"], second.outcome["already_applied"]) == (False, True)
+    assert (outcome(first)["already_applied"], outcome(second)["already_applied"]) == (False, True)
     assert chat.answer().startswith(
         f"Ticket {ticket.reference} is there already: “The broken box for PAY-10011”. No second "
         "one was opened."

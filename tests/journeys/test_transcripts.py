@@ -38,7 +38,5 @@ def test_every_golden_file_has_its_conversation() -> None:
 def test_what_is_volatile_is_replaced_and_nothing_else() -> None:
     plain = Plain()
     text = "PAY-BAJ7A94J, REF-7KX2M9QD, PAY-BAJ7A94J, PAY-QQQQ2222, PAY-10011, INV-1001, 5.00 EUR"
-    assert plain.text(text) == (
-        "(PAY 1), (REF 1), (PAY 1), (PAY 2), PAY-10011, INV-1001, 5.00 EUR"
-    )
+    assert plain.text(text) == ("(PAY 1), (REF 1), (PAY 1), (PAY 2), PAY-10011, INV-1001, 5.00 EUR")
     assert plain.text("due 2026-12-01, due on 2026-12-01") == "due (due date), due on (due date)"
