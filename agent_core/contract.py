@@ -131,7 +131,8 @@ class RunContext:
     """Who acts, for whom and within what: made by the server, never by the model.
 
     `rights` are permission names such as ``payments.request_refund``. `words` are the staff
-    member's own messages in this conversation, oldest first. `fence` must be called inside the
+    member's own messages in this conversation, oldest first; `told` what tools answered in it, as
+    pairs of what was done and the text. `fence` must be called inside the
     transaction of every intent: it raises StaleAttempt once another worker owns the run.
     """
 
@@ -145,6 +146,7 @@ class RunContext:
     customer_id: UUID | None = None
     language: str = "en"
     words: tuple[str, ...] = ()
+    told: tuple[tuple[str, str], ...] = ()
     call_id: UUID | None = None
     review_id: UUID | None = None
     fence: Callable[[], None] = _no_fence

@@ -38,7 +38,7 @@ def refund_propose(
             reason=reason_text(arguments.get("reason")),
             why=_ruled("refund_request", context, arguments, facts).text,
             asked_by=_asked_by(context),
-            origins=origin_rows(arguments, context.words, payment.currency),
+            origins=origin_rows(arguments, context, payment.currency),
         )
     )
 
@@ -57,7 +57,7 @@ def charge_propose(
             why=verdict.text,
             asked_by=_asked_by(context),
             requester_confirms=verdict.rule == "charge.unnamed",
-            origins=origin_rows(arguments, context.words, invoice.currency),
+            origins=origin_rows(arguments, context, invoice.currency),
         )
     )
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from agent_core.contract import RunContext
 from agent_core.policy import ReviewProposal
 from payments.models import Customer, Invoice, Payment, PaymentMethod
 from payments.money import Money, MoneyInvalid, money_format, money_parse
@@ -142,8 +143,8 @@ def refund_warnings(payment: Payment) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def origin_rows(arguments: Mapping[str, Any], words: Sequence[str], currency: str) -> list[Row]:
-    """Say of each argument whether the staff member wrote it, or only the assistant did."""
+def origin_rows(arguments: Mapping[str, Any], context: RunContext, currency: str) -> list[Row]:
+    """Say of each argument in which stored texts it stands: the staff member's, a tool's, none."""
     labels = {"payment": _("Payment named"), "invoice": _("Invoice named")}
     labels |= {"amount": _("Amount named"), "method": _("Way to pay named")}
     labels |= {"reason": _("Reason named")}
@@ -152,10 +153,21 @@ def origin_rows(arguments: Mapping[str, Any], words: Sequence[str], currency: st
         value = arguments.get(name)
         if value is None or not str(value).strip():
             continue
-        said = _stands(name, str(value), words, currency)
-        text = _("in the staff member's words") if said else _("not in the staff member's words")
+        text = "; ".join(_origins(name, str(value), context, currency))
         rows.append(_row(label, f"{one_line(str(value))[:120]}: {text}"))
     return rows
+
+
+def _origins(name: str, value: str, context: RunContext, currency: str) -> list[str]:
+    if _stands(name, value, context.words, currency):
+        own = _("in the staff member's words")
+    else:
+        own = _("not in the staff member's words")
+    told = dict.fromkeys(
+        label for label, text in context.told if _stands(name, value, (text,), currency)
+    )
+    found = [_("in the answer to “{step}”").format(step=_(label)) for label in told]
+    return [own, *found]
 
 
 def reason_text(reason: object) -> str:

@@ -40,6 +40,10 @@ LOOK_SECONDS: Final = 1.0
 """How often a streaming answer looks whether it shall stop."""
 
 
+TOLD: Final = 50
+"""How many answers of tools a value is looked for in, the latest first."""
+
+
 class DjangoHost:
     """Keeps one attempt of one run. Every write is fenced by the attempt; none holds a connection.
 
@@ -73,6 +77,7 @@ class DjangoHost:
                 customer_id=conversation.customer_id,
                 language=run.language,
                 words=tuple(words.order_by("position").values_list("text", flat=True)),
+                told=_told(conversation),
                 fence=partial(fence_check, run.pk, run.attempt),
                 bind_customer=self._bind,
             )
@@ -279,6 +284,12 @@ def _released() -> Iterator[None]:
     finally:
         if outermost and not connection.in_atomic_block:
             connection.close()
+
+
+def _told(conversation: Conversation) -> tuple[tuple[str, str], ...]:
+    """Return what tools have answered in a conversation, the latest first."""
+    calls = Call.objects.filter(run__conversation=conversation).exclude(content="")
+    return tuple(calls.order_by("-ended_at").values_list("label", "content")[:TOLD])
 
 
 def _completed(run: Run) -> list[Call]:
