@@ -68,12 +68,7 @@ def _copy(address: str, source: str, name: str) -> None:
             [source],
         )
         _say(server, "DROP DATABASE IF EXISTS {name} WITH (FORCE)", name=name)
-        _say(
-            server,
-            "CREATE DATABASE {name} TEMPLATE {source} STRATEGY file_copy",
-            name=name,
-            source=source,
-        )
+        _say(server, "CREATE DATABASE {name} TEMPLATE {source}", name=name, source=source)
 
 
 def _drop(address: str, name: str) -> None:

@@ -71,22 +71,18 @@ TRAINEE = (
 )
 
 
-@pytest.mark.parametrize(("tool", "arguments"), TRAINEE, ids=[tool for tool, _ in TRAINEE])
 def test_a_tool_that_the_role_may_not_use_is_refused_though_the_model_calls_it(
-    chats: Callable[[str], Chat],
-    product: Processor,
-    script: Script,
-    tool: str,
-    arguments: dict[str, str],
+    chats: Callable[[str], Chat], product: Processor, script: Script
 ) -> None:
-    script([(tool, arguments)])
-    chat = chats("trainee")
-    run = chat.say("charge INV-1001, refund PAY-10011, a ticket, an export")
-    assert stop(run) == ("policy_block", 1, 1)
-    assert [(call.state, call.rule) for call in chat.calls()] == [("refused", "right.missing")]
-    assert chat.answer() == (
-        "You do not have the right to do this. Ask your team lead if you need it."
-    )
+    for tool, arguments in TRAINEE:
+        script([(tool, arguments)])
+        chat = chats("trainee")
+        run = chat.say("charge INV-1001, refund PAY-10011, a ticket, an export")
+        assert stop(run) == ("policy_block", 1, 1)
+        assert [(call.state, call.rule) for call in chat.calls()] == [("refused", "right.missing")]
+        assert chat.answer() == (
+            "You do not have the right to do this. Ask your team lead if you need it."
+        )
     assert nothing_happened(product)
 
 
