@@ -125,9 +125,14 @@ def refunds_by_payment(payments: Sequence[Payment]) -> dict[UUID, list[Refund]]:
     return found
 
 
-def payment_currency(reference: str) -> str | None:
-    """Return the currency of a payment, for comparing two calls; it is told to nobody."""
-    named = Payment.objects.filter(reference__in=payment_spellings(reference))
+def payment_currency(team_ids: TeamIds, reference: str) -> str | None:
+    """Return the currency of a payment in these teams, for comparing two calls.
+
+    Another team's has none: whether two amounts are alike would tell that it exists.
+    """
+    named = Payment.objects.filter(
+        reference__in=payment_spellings(reference), customer__team_id__in=team_ids
+    )
     return named.values_list("currency", flat=True).first()
 
 

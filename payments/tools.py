@@ -230,7 +230,7 @@ def _refund_identity(context: RunContext, arguments: Mapping[str, Any]) -> str:
     """Name a refund by payment and amount, however the two are spelled."""
     payment = selectors.payment_spellings(str(arguments.get("payment", "")))[0]
     amount = str(arguments.get("amount", "")).strip()
-    currency = selectors.payment_currency(payment)
+    currency = selectors.payment_currency(context.team_ids, payment)
     if amount and currency:
         try:
             amount = str(money_parse(amount, currency))

