@@ -159,7 +159,8 @@ def _digits(number: str) -> str:
 
 
 def _short(text: str) -> str:
-    return str(text).strip()[:40]
+    """Return what somebody wrote, fit to be repeated inside a sentence."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in str(text)).split())[:40]
 
 
 def _example(currency: str) -> str:

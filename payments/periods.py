@@ -71,11 +71,16 @@ def period_parse(text: str, today: date) -> Period:
                 "The period “%(asked)s” is not clear. Name a month, such as March 2026, or two "
                 "dates, such as 2026-01-01 to 2026-03-31."
             )
-            % {"asked": " ".join(asked.split())}
+            % {"asked": _shown(asked)}
         )
     if period.start > today:
         raise PeriodUnclear(_("%(label)s has not begun yet.") % {"label": period.label})
     return period
+
+
+def _shown(text: str) -> str:
+    """Return what somebody wrote, fit to be repeated inside a sentence."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
 def _plain(text: str) -> str:

@@ -2,17 +2,21 @@
 
 LangChain repairs a streamed call that breaks off: ``{"amount": "50`` becomes an amount of 50, and
 the 500.00 that was meant is lost. What is not one complete JSON object here counts as malformed.
+Signs that no database can hold are replaced here, before anything is looked up or stored.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 NAMELESS: Final = "unknown"
+# A zero byte and half of a surrogate pair: valid in JSON, refused by Postgres and by UTF-8.
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,11 @@ def calls_read(message: AIMessage) -> list[AskedCall]:
     """Return the calls of a message, whole or joined from pieces, in call order."""
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
         return [_strict(each["name"], each["args"]) for each in message.tool_call_chunks]
-    asked = [AskedCall(call["name"], dict(call["args"])) for call in message.tool_calls]
-    broken = [call["name"] or NAMELESS for call in message.invalid_tool_calls]
+    asked = [
+        AskedCall(storable(call["name"]), storable(dict(call["args"])))
+        for call in message.tool_calls
+    ]
+    broken = [storable(call["name"] or NAMELESS) for call in message.invalid_tool_calls]
     return asked + [AskedCall(name, malformed=True) for name in broken]
 
 
@@ -39,5 +46,19 @@ def _strict(name: str | None, written: str | None) -> AskedCall:
     except ValueError:
         arguments = None
     if not name or not isinstance(arguments, dict):
-        return AskedCall(name or NAMELESS, malformed=True)
-    return AskedCall(name, arguments)
+        return AskedCall(storable(name or NAMELESS), malformed=True)
+    return AskedCall(storable(name), storable(arguments))
+
+
+def storable(value: Any) -> Any:
+    """Return what a model wrote with the mark of an unreadable sign for each that no row holds.
+
+    A sign that was only left out could turn one amount or reference into another.
+    """
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(item) for key, item in value.items()}
+    return value

@@ -47,6 +47,18 @@ def test_a_malformed_call_keeps_its_place_among_the_others() -> None:
     ]
 
 
+def test_signs_that_no_row_can_hold_are_marked_and_never_left_out() -> None:
+    written = r'{"payment": "PAY-1\u0000", "more": [{"\ud83d": "\ud83d\ude00", "n": 1}]}'
+    message = AIMessage(
+        "",
+        tool_calls=[{"id": "1", "name": "a\x00", "args": {"x": "\udfff5"}, "type": "tool_call"}],
+    )
+    assert calls_read(_streamed(("refund", written))) == [
+        AskedCall("refund", {"payment": "PAY-1\ufffd", "more": [{"\ufffd": "😀", "n": 1}]})
+    ]
+    assert calls_read(message) == [AskedCall("a\ufffd", {"x": "\ufffd5"})]
+
+
 def test_a_whole_message_is_read_from_its_calls() -> None:
     message = AIMessage(
         "",

@@ -58,6 +58,22 @@ def test_the_providers_repeated_call_ids_are_never_ours(script: Play, say: Say) 
     assert "the-provider-repeats-this" not in ids
 
 
+def test_signs_that_no_row_can_hold_are_marked_and_the_turn_goes_on(script: Play, say: Say) -> None:
+    model = script(
+        [("probe_look", {"key": "A\x00\ud83d"}), ("probe_look", {"other\x00": "\ud83d"})],
+        "half\x00 a \ud83d",
+    )
+
+    run = say("find A")
+
+    assert (run.stop.rule, answer(run)) == ("answered", "half\ufffd a \ufffd ")
+    assert [call.arguments for call in run.calls.order_by("position")] == [
+        {"key": "A\ufffd\ufffd"},
+        {"other\ufffd": "\ufffd"},
+    ]
+    assert "Found A\ufffd\ufffd." in [message.text for message in model.sent[1]]
+
+
 def test_something_remaining_keeps_the_turn_going(
     script: Play, say: Say, effects: list[str]
 ) -> None:
