@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -42,6 +42,7 @@ class Conversation:
     label: str = ""
     id: UUID = field(default_factory=uuid4)
     run_id: UUID = field(default_factory=uuid4)
+    toolset: Toolset = field(default_factory=lambda: Toolset(TOOLS))
 
     def say(self, *words: str) -> Conversation:
         """Add what the staff member writes."""
@@ -53,10 +54,12 @@ class Conversation:
         self.customer_id = Customer.objects.get(email=email).pk
         return self
 
-    def context(self, call_id: UUID | None = None, review_id: UUID | None = None) -> RunContext:
+    def context(
+        self, call_id: UUID | None = None, review_id: UUID | None = None, **more: Any
+    ) -> RunContext:
         """Return the context as the host makes it for one call, with rights read now."""
         user = User.objects.get(pk=self.user.pk)
-        return RunContext(
+        context = RunContext(
             run_id=self.run_id,
             attempt=1,
             conversation_id=self.id,
@@ -70,11 +73,12 @@ class Conversation:
             review_id=review_id,
             bind_customer=self._bind,
         )
+        return replace(context, **more)
 
     def gated(self, tool: str, **arguments: str) -> Gated:
         """Ask the gate about one call."""
         call = {"id": str(uuid4()), "position": 0, "tool": tool, "arguments": arguments}
-        return Gate(Toolset(TOOLS), self.context(), []).batch([call])[0]
+        return Gate(self.toolset, self.context(), []).batch([call])[0]
 
     def run(self, tool: str, call_id: UUID | None = None, **arguments: str) -> Said:
         """Run one tool through the one boundary."""
@@ -104,16 +108,15 @@ class Conversation:
         context = self.context(review.call_id, review.pk)
         arguments = {**review.original, **review.changes}
         call = {"id": str(review.call_id), "tool": tool}
-        verdict = Gate(Toolset(TOOLS), context, []).fresh(call, arguments)
+        verdict = Gate(self.toolset, context, []).fresh(call, arguments)
         if verdict.kind == "block":
             return verdict.text, {"reason": "policy_block", "code": verdict.rule}
         return self._executed(tool, context, arguments)
 
     def _executed(self, tool: str, context: RunContext, arguments: dict[str, Any]) -> Said:
-        toolset = Toolset(TOOLS)
-        found = toolset.tool(tool)
+        found = self.toolset.tool(tool)
         assert found is not None
-        message = toolset.executed(found, arguments, context)
+        message = self.toolset.executed(found, arguments, context)
         return str(message.content), dict(message.artifact)
 
     def _bind(self, customer_id: UUID, label: str) -> None:
