@@ -176,7 +176,9 @@ def called(run: Run, *, tool: str = "customer_find", state: str = "done", **more
 
 def waiting_refund(run: Run, payment: Payment, *, amount_minor: int = 500) -> Review:
     """Leave the run waiting for a decision on a refund."""
-    call = called(run, tool="refund_request", state="waiting", label="Refunding the payment")
+    call = called(
+        run, tool="refund_request", state="waiting", label="Refunding the payment", content=""
+    )
     review = review_propose(
         run_id=run.pk,
         call_id=call.pk,

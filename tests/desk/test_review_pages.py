@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from agent_core.policy import ReviewProposal
-from agent_core.runs.models import Conversation, Run
+from agent_core.runs.models import Call, Conversation, Run
 from reviews.models import Review, ReviewDecision
 from reviews.services import review_propose
 from tests.desk.conftest import Enter, asked, called
@@ -71,6 +71,50 @@ def test_a_lead_approves_and_the_run_goes_on(enter: Enter, maria: User, review: 
     assert facts(review)["state"] == "approved"
     # No worker has it yet: decided, or already in line.
     assert Run.objects.get(pk=review.run_id).state in {"decided", "queued"}
+
+
+def test_an_approval_that_a_rule_stopped_says_so_and_is_over(
+    enter: Enter, maria: User, review: Review
+) -> None:
+    decide(enter, maria, review, decision="approve", version="1")
+    text = "PAY-7001 is disputed at the bank, so it cannot be refunded here."
+    Call.objects.filter(pk=review.call_id).update(state="refused", content=text)
+    html = card(enter, maria, review)
+    said = words(html)
+    assert f"Approved, but not done: {text}" in said
+    assert "about to be sent" not in said
+    assert 'data-settled="1"' in html
+    assert "notice--bad" in html
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        ("cancelled", "the request was stopped before it."),
+        ("failed", "the request failed before it."),
+        ("parked", "the request was set aside before it."),
+    ],
+)
+def test_an_approval_whose_run_ended_first_says_so_and_is_over(
+    enter: Enter, maria: User, review: Review, state: str, why: str
+) -> None:
+    decide(enter, maria, review, decision="approve", version="1")
+    # Ended between the decision and the call, which then never runs.
+    Run.objects.filter(pk=review.run_id).update(state=state, lease_until=None)
+    html = card(enter, maria, review)
+    assert f"Approved, but not done: {why}" in words(html)
+    assert 'data-settled="1"' in html
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "waiting"])
+def test_an_approval_whose_call_still_comes_is_not_over(
+    enter: Enter, maria: User, review: Review, state: str
+) -> None:
+    decide(enter, maria, review, decision="approve", version="1")
+    Call.objects.filter(pk=review.call_id).update(state=state)
+    html = card(enter, maria, review)
+    assert "Approved. It is about to be sent." in words(html)
+    assert 'data-settled="1"' not in html
 
 
 def test_who_asked_is_offered_no_approval_and_gets_none_by_hand(
