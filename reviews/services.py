@@ -1,7 +1,8 @@
 """Propose, decide, expire and use reviews. First decision wins by conditional update.
 
-Every try leaves a decision row. A final decision is told to the host (`REVIEW_DECIDED`) inside the
-transaction that stores it; the host enqueues after commit.
+Every try leaves a decision row. An accepted one, and an expiry, is told to the host
+(`REVIEW_DECIDED`) inside the transaction that stores it; a raise leaves the review pending, so the
+host only shows it. What is final lets the host go on, which enqueues after commit.
 """
 
 import logging

@@ -211,9 +211,7 @@ def _store(review: Review, attempt: Try, values: dict[str, Any], changes: Change
         channel=attempt.channel,
     )
     log.info("review.decided", extra=_logged(attempt))
-    if state in FINAL:
-        return host_tell(review.pk)
-    return Review.objects.get(pk=review.pk)
+    return host_tell(review.pk)
 
 
 def review_expire(review_id: UUID) -> bool:
@@ -229,7 +227,10 @@ def review_expire(review_id: UUID) -> bool:
 
 
 def host_tell(review_id: UUID) -> Review:
-    """Tell the host of a final decision, in the transaction that stores it."""
+    """Tell the host what was decided, in the transaction that stores it.
+
+    A raise too: the review stays pending, but whoever looks at it must see the new amount.
+    """
     review = Review.objects.select_related("requested_by", "decided_by").get(pk=review_id)
     import_string(settings.REVIEW_DECIDED)(review)
     return review

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from agent_core.policy import ReviewProposal
-from agent_core.runs.models import Call, Conversation, Run
+from agent_core.runs.models import Call, Conversation, Event, Run
 from reviews.models import Review, ReviewDecision
 from reviews.services import review_propose
 from tests.desk.conftest import Enter, asked, called
@@ -190,6 +190,21 @@ def test_a_higher_amount_waits_for_somebody_else(enter: Enter, maria: User, revi
     html = card(enter, maria, review)
     assert 'value="approve"' not in html
     assert "You raised the amount yourself" in words(html)
+
+
+def test_a_raise_tells_the_chat_at_once_so_that_its_card_shows_the_new_amount(
+    enter: Enter, maria: User, tom: User, talk: Conversation, review: Review
+) -> None:
+    seen = Event.objects.latest("pk").pk
+    decide(enter, maria, review, decision="raise", amount="7.00", version="1")
+    (event,) = Event.objects.filter(conversation=talk, pk__gt=seen)
+    assert (event.kind, event.payload) == (
+        "review",
+        {"review": str(review.pk), "state": "pending", "title": "Refund 7.00 EUR to Ana Silva"},
+    )
+    assert Run.objects.get(pk=review.run_id).state == "waiting"
+    parts = reverse("fragment", args=[talk.pk, "review", review.pk])
+    assert "Refund 7.00 EUR to Ana Silva" in words(enter(tom).get(parts).content.decode())
 
 
 def test_an_amount_above_what_is_left_is_refused_with_what_is_left(

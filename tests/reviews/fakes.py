@@ -28,7 +28,7 @@ def scope_of(user: User) -> frozenset[UUID]:
 
 
 def decided(review: Review) -> None:
-    """Be told of a final decision."""
+    """Be told of a decision, final or not."""
     TOLD.append((review.pk, review.state))
 
 

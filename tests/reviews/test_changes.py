@@ -113,7 +113,7 @@ def test_b54_who_raised_the_sum_counts_as_asker_and_another_reviewer_approves(
     )
     assert (raised.state, raised.version, raised.amount_minor) == ("pending", 2, 4000)
     assert (raised.editor, raised.requested_by) == (lea, ana)
-    assert fakes.TOLD == []
+    assert [(asked.pk, "pending")] == fakes.TOLD
     for actor in (lea, ana):
         with pytest.raises(FourEyes):
             review_approve(review_id=asked.pk, actor=actor, channel="desk")
