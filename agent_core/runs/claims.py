@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -23,8 +23,11 @@ logger = logging.getLogger(__name__)
 MAX_STRIKES = 3
 """Deaths of a worker alone with a run in quarantine after which the run is set aside."""
 
-LOST_AFTER = timedelta(seconds=5)
-"""How long a claimable run may lie before its message counts as lost."""
+LOST_AFTER = timedelta(seconds=10)
+"""How long a claimable run may lie in its queue before its message counts as lost."""
+
+BATCH = 100
+"""The most messages that one sweep sends again."""
 
 
 def lease() -> timedelta:
@@ -37,20 +40,22 @@ def run_claim(run_id: UUID, *, quarantined: bool) -> Run | None:
 
     The attempt that this begins fences every write of the one before it.
     """
-    now = timezone.now()
+    claimable = Run.objects.filter(pk=run_id, state__in=RUN_CLAIMABLE, quarantined=quarantined)
+    conversation_id = claimable.values_list("conversation_id", flat=True).first()
+    if conversation_id is None:
+        return None
     try:
         with transaction.atomic():
-            taken = Run.objects.filter(
-                pk=run_id, state__in=RUN_CLAIMABLE, quarantined=quarantined
-            ).update(
+            conversation_lock(conversation_id)
+            taken = claimable.update(
                 state=RunState.RUNNING,
                 attempt=F("attempt") + 1,
                 lease_until=Now() + lease(),
-                claimed_at=now,
+                claimed_at=timezone.now(),
             )
             if not taken:
                 return None
-            run = Run.objects.select_related("requester", "conversation").get(pk=run_id)
+            run = Run.objects.select_related("requester", "conversation", "message").get(pk=run_id)
             run_event(run)
             return run
     except IntegrityError:
@@ -126,21 +131,18 @@ def run_next(conversation_id: UUID) -> None:
         run_enqueue_after_commit(waiting)
 
 
-def leases_return() -> list[UUID]:
+def leases_return() -> list[Run]:
     """Take the runs of dead workers back, into quarantine; return those that must be set aside."""
-    parked: list[UUID] = []
-    expired = Run.objects.filter(state=RunState.RUNNING, lease_until__lt=Now())
-    for run in list(expired):
+    parked: list[Run] = []
+    for run in list(Run.objects.filter(state=RunState.RUNNING, lease_until__lt=Now())):
         if run.quarantined and run.strikes + 1 >= MAX_STRIKES:
-            parked.append(run.pk)
+            parked.append(run)
             continue
         with transaction.atomic():
             conversation_lock(run.conversation_id)
             # The attempt moves on at once, so that a worker that was only stalled is fenced off
             # before the next one has begun.
-            moved = Run.objects.filter(
-                pk=run.pk, attempt=run.attempt, state=RunState.RUNNING, lease_until__lt=Now()
-            ).update(
+            moved = expired(run).update(
                 state=RunState.QUEUED,
                 lease_until=None,
                 attempt=F("attempt") + 1,
@@ -156,14 +158,19 @@ def leases_return() -> list[UUID]:
     return parked
 
 
+def expired(run: Run) -> QuerySet[Run]:
+    """Select the run if this attempt of it still holds a lease that is over."""
+    return Run.objects.filter(
+        pk=run.pk, attempt=run.attempt, state=RunState.RUNNING, lease_until__lt=Now()
+    )
+
+
 def lost_enqueue() -> None:
     """Enqueue again what Redis may have lost: claimable runs that nobody has taken for a while."""
-    old = timezone.now() - LOST_AFTER
-    stale = Run.objects.filter(
-        Q(state=RunState.QUEUED) | Q(state=RunState.DECIDED), created_at__lt=old
-    )
-    for run in stale:
-        run_enqueue_after_commit(run)
+    lost = Q(enqueued_at__isnull=True) | Q(enqueued_at__lt=Now() - LOST_AFTER)
+    for run in Run.objects.filter(lost, state__in=RUN_CLAIMABLE).order_by("created_at")[:BATCH]:
+        with transaction.atomic():
+            run_enqueue_after_commit(run)
     in_line = (
         Run.objects.filter(state=RunState.PENDING)
         .values_list("conversation_id", flat=True)

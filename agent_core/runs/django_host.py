@@ -18,14 +18,17 @@ from langchain_core.messages import BaseMessage
 
 from agent_core.contract import RunContext, outcome_read
 from agent_core.errors import RunCancelled, RunDrained, StaleAttempt
+from agent_core.gate import history_entry
 from agent_core.host import CallRecord, ModelUsage, RunEnd
 from agent_core.runs import drain, live
 from agent_core.runs.claims import fence_check, worked
 from agent_core.runs.endings import run_end
-from agent_core.runs.journal import call_event, conversation_lock, event_write
+from agent_core.runs.journal import call_event, conversation_lock, event_write, review_event
 from agent_core.runs.models import Call, Conversation, Message, ModelCall, Run
 from agent_core.runs.states import CallState, Role
 from agent_core.runs.window import window_build
+from agent_core.toolset import Toolset
+from reviews.models import Review
 from reviews.services import review_propose
 
 _STATE_BY_REASON = {
@@ -40,6 +43,9 @@ LOOK_SECONDS: Final = 1.0
 """How often a streaming answer looks whether it shall stop."""
 
 
+WORDS: Final = 200
+"""How many of the staff member's messages are looked at, the latest."""
+
 TOLD: Final = 50
 """How many answers of tools a value is looked for in, the latest first."""
 
@@ -51,11 +57,13 @@ class DjangoHost:
     stays open across a model or processor call.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, toolset: Toolset) -> None:
         self._run = run
+        self._toolset = toolset
         self._whole = ""
         self._looked = time.monotonic()
         self.lost = False
+        self.thinking = False
 
     def context(self) -> RunContext:
         """Return who acts, with rights, teams and the bound customer read now."""
@@ -63,9 +71,6 @@ class DjangoHost:
         with _released():
             user = User.objects.get(pk=run.requester_id)
             conversation = Conversation.objects.get(pk=run.conversation_id)
-            words = Message.objects.filter(
-                conversation=conversation, role=Role.STAFF, position__lte=run.message.position
-            )
             return RunContext(
                 run_id=run.pk,
                 attempt=run.attempt,
@@ -76,7 +81,7 @@ class DjangoHost:
                 team_ids=import_string(settings.RUN_SCOPE)(user),
                 customer_id=conversation.customer_id,
                 language=run.language,
-                words=tuple(words.order_by("position").values_list("text", flat=True)),
+                words=_words(run),
                 told=_told(conversation),
                 fence=partial(fence_check, run.pk, run.attempt),
                 bind_customer=self._bind,
@@ -93,7 +98,7 @@ class DjangoHost:
             done: list[dict[str, Any]] = []
             past = self._run.continues
             while past is not None:
-                done = [*(_finished(call) for call in _completed(past)), *done]
+                done = [*(self._finished(call) for call in _completed(past)), *done]
                 past = past.continues
             return done
 
@@ -128,6 +133,7 @@ class DjangoHost:
                 run=self._run,
             )
         live.partial_reset(self._run.pk, self._run.attempt)
+        self.thinking = True
 
     def model_delta(self, text: str) -> None:
         """Send a piece of text to whoever is looking."""
@@ -144,6 +150,7 @@ class DjangoHost:
 
     def model_ended(self, usage: ModelUsage) -> None:
         """Store what a model call used."""
+        self.thinking = False
         with self._write():
             ModelCall.objects.update_or_create(
                 run=self._run,
@@ -180,12 +187,7 @@ class DjangoHost:
                 asked = reviews.get(record.id)
                 call_event(run, self._call_store(batch, record, asked.pk if asked else None))
             for asked in reviews.values():
-                event_write(
-                    conversation_id=run.conversation_id,
-                    kind="review",
-                    payload={"review": str(asked.pk), "state": asked.state, "title": asked.title},
-                    run=run,
-                )
+                review_event(run, asked)
 
     @contextmanager
     def call_scope(self, call_id: UUID) -> Iterator[None]:
@@ -251,10 +253,32 @@ class DjangoHost:
     def _bind(self, customer_id: UUID, label: str) -> None:
         """Bind the conversation to its customer, once and for all."""
         with transaction.atomic():
+            conversation_lock(self._run.conversation_id)
             fence_check(self._run.pk, self._run.attempt)
             Conversation.objects.filter(
                 pk=self._run.conversation_id, customer_id__isnull=True
             ).update(customer_id=customer_id, customer_label=label[:200])
+
+    def _finished(self, call: Call) -> dict[str, Any]:
+        """Return a completed call of an earlier run as the no-repeat rule reads it."""
+        review = Review.objects.filter(pk=call.review_id).first() if call.review_id else None
+        changes = dict(review.changes) if review is not None else {}
+        return history_entry(
+            self._toolset,
+            self.context,
+            {
+                "id": str(call.pk),
+                "tool": call.tool,
+                "label": call.label,
+                "identity": call.identity,
+                "verdict": call.verdict,
+                "effect": call.effect,
+                "changed": bool(changes),
+                "executed": {**call.arguments, **changes},
+            },
+            content=call.content,
+            artifact=call.outcome,
+        )
 
     @contextmanager
     def _write(self) -> Iterator[None]:
@@ -286,6 +310,15 @@ def _released() -> Iterator[None]:
             connection.close()
 
 
+def _words(run: Run) -> tuple[str, ...]:
+    """Return the staff member's latest messages up to this run's own, oldest first."""
+    said = Message.objects.filter(
+        conversation=run.conversation_id, role=Role.STAFF, position__lte=run.message.position
+    )
+    latest = said.order_by("-position").values_list("text", flat=True)[:WORDS]
+    return tuple(reversed(latest))
+
+
 def _told(conversation: Conversation) -> tuple[tuple[str, str], ...]:
     """Return what tools have answered in a conversation, the latest first."""
     calls = Call.objects.filter(run__conversation=conversation).exclude(content="")
@@ -295,18 +328,3 @@ def _told(conversation: Conversation) -> tuple[tuple[str, str], ...]:
 def _completed(run: Run) -> list[Call]:
     calls = run.calls.exclude(identity="").filter(outcome__reason="completed")
     return list(calls.order_by("batch", "position"))
-
-
-def _finished(call: Call) -> dict[str, Any]:
-    return {
-        "call": str(call.pk),
-        "identity": call.identity,
-        "identity_executed": call.identity,
-        "verdict": call.verdict,
-        "effect": call.effect,
-        "label": call.label,
-        "reason": "completed",
-        "content": call.content,
-        "artifact": call.outcome,
-        "changed": False,
-    }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+import logging
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -13,17 +13,21 @@ from agent_core.answer import STUB, Answer, answer_compose
 from agent_core.errors import StaleAttempt
 from agent_core.host import RunEnd
 from agent_core.runs import live
-from agent_core.runs.claims import run_next, worked
+from agent_core.runs.claims import expired, run_next, worked
 from agent_core.runs.journal import (
     call_event,
     conversation_lock,
     event_write,
     message_write,
+    review_event,
     run_event,
 )
 from agent_core.runs.models import Call, Run, StopRecord
 from agent_core.runs.states import CallState, Role, RunState
-from agent_core.runs.wording import explain
+from agent_core.runs.wording import explain, outcome_unknown
+from reviews.services_closing import reviews_close
+
+logger = logging.getLogger(__name__)
 
 _STATE_BY_RULE = {
     "cancelled": RunState.CANCELLED,
@@ -32,23 +36,39 @@ _STATE_BY_RULE = {
 }
 
 
-def run_end(run: Run, end: RunEnd, *, from_state: RunState = RunState.RUNNING) -> StopRecord:
-    """End a run once: state, stop record, answer and events in one transaction.
+def run_end(
+    run: Run,
+    end: RunEnd,
+    *,
+    from_state: RunState = RunState.RUNNING,
+    only: QuerySet[Run] | None = None,
+) -> StopRecord:
+    """End a run once: state, reviews, stop record, answer and events in one transaction.
+
+    `only` narrows further which row may be ended.
 
     Raises:
         StaleAttempt: the run was taken over or has ended already.
     """
     with transaction.atomic():
+        # Reviews first: the order of locks is review, conversation, run.
+        closed = reviews_close(
+            run_id=run.pk, withdrawn_by=run.requester if end.rule == "cancelled" else None
+        )
         conversation = conversation_lock(run.conversation_id)
-        moved = Run.objects.filter(pk=run.pk, attempt=run.attempt, state=from_state).update(
+        rows = Run.objects.all() if only is None else only
+        moved = rows.filter(pk=run.pk, attempt=run.attempt, state=from_state).update(
             state=_STATE_BY_RULE.get(end.rule, RunState.DONE),
             lease_until=None,
             ended_at=timezone.now(),
             worked_seconds=F("worked_seconds") + worked(run),
+            failure_reference=str(end.evidence.get("reference", "")),
         )
         if not moved:
             raise StaleAttempt
         run.refresh_from_db()
+        for review in closed:
+            review_event(run, review)
         _calls_close(run)
         record = _record_write(run, end)
         if end.answer:
@@ -97,45 +117,55 @@ def _stop_event(run: Run, record: StopRecord) -> None:
 
 def run_failed(run: Run, *, sentence: str, reference: str) -> None:
     """End a run that could not be worked off, saying what had already been done."""
-    Run.objects.filter(pk=run.pk).update(failure_reference=reference)
-    answer = so_far(run)
     said = [sentence, _("Reference: %(reference)s.") % {"reference": reference}]
-    run_end(run, _abrupt("failed", " ".join(said), answer, run, {"reference": reference}))
+    run_end(run, _abrupt("failed", " ".join(said), so_far(run), run, {"reference": reference}))
 
 
 def run_cancelled(run: Run, *, from_state: RunState = RunState.RUNNING) -> None:
     """End a run that a person has stopped, saying what had already happened."""
     answer = so_far(run)
-    said = (
-        _("Stopped as you asked.") if answer.done else _("Stopped as you asked. Nothing was done.")
-    )
+    said = _("Stopped as you asked.")
+    if not answer.text:
+        said = _("Stopped as you asked. Nothing was done.")
     run_end(run, _abrupt("cancelled", said, answer, run, {}), from_state=from_state)
 
 
-def run_parked(run_id: UUID) -> None:
-    """Set a run aside that has taken several workers down with it."""
-    run = Run.objects.get(pk=run_id)
+def run_parked(run: Run) -> None:
+    """Set a run aside that has taken several workers down with it.
+
+    Raises:
+        StaleAttempt: its lease was renewed, or somebody else has it.
+    """
     said = _(
         "This request was set aside because it could not be worked off. "
-        "An operator has been told; nothing more is tried."
+        "An operator has been told; the assistant does not go on with it."
     )
-    run_end(run, _abrupt("parked", said, so_far(run), run, {"strikes": run.strikes + 1}))
+    end = _abrupt("parked", said, so_far(run), run, {"strikes": run.strikes + 1})
+    run_end(run, end, only=expired(run))
+    logger.error("run.parked", extra={"run": str(run.pk), "strikes": run.strikes + 1})
 
 
 def so_far(run: Run) -> Answer:
-    """Compose what the calls of a run have brought until now."""
+    """Compose what the calls of a run have brought until now.
+
+    An effect that was being executed may have happened: it is told as not known yet.
+    """
     calls = [
         {
-            "content": call.content,
+            "content": call.content or outcome_unknown(call.label),
             "artifact": call.outcome,
             "effect": call.effect,
             "label": call.label,
             "identity": call.identity,
         }
         for call in run.calls.all()
-        if call.outcome is not None
+        if call.outcome is not None or _in_the_air(call)
     ]
     return answer_compose(calls, rule="", evidence={})
+
+
+def _in_the_air(call: Call) -> bool:
+    return call.effect and call.state in (CallState.RUNNING, CallState.UNKNOWN)
 
 
 def _abrupt(rule: str, said: str, answer: Answer, run: Run, evidence: dict[str, object]) -> RunEnd:
@@ -155,7 +185,7 @@ def _calls_close(run: Run) -> None:
     """Leave no call of an ended run as if it were still going on."""
     open_states = (CallState.QUEUED, CallState.RUNNING, CallState.WAITING)
     for call in Call.objects.filter(run=run, state__in=open_states):
-        call.state = CallState.CANCELLED
+        call.state = CallState.UNKNOWN if _in_the_air(call) else CallState.CANCELLED
         call.ended_at = timezone.now()
         call.save(update_fields=["state", "ended_at"])
         call_event(run, call)

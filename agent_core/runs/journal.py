@@ -12,6 +12,7 @@ from agent_core.events import event_checked
 from agent_core.runs import live
 from agent_core.runs.models import Call, Conversation, Event, Message, Run
 from agent_core.runs.states import Role
+from reviews.models import Review
 
 
 def conversation_lock(conversation_id: UUID) -> Conversation:
@@ -73,6 +74,16 @@ def call_event(run: Run, call: Call) -> Event:
             "summary": str(data.get("summary", "")),
             "reason": str(outcome.get("reason", "")),
         },
+        run=run,
+    )
+
+
+def review_event(run: Run, review: Review) -> Event:
+    """Tell that a review was asked for, changed or decided."""
+    return event_write(
+        conversation_id=run.conversation_id,
+        kind="review",
+        payload={"review": str(review.pk), "state": str(review.state), "title": review.title},
         run=run,
     )
 

@@ -93,6 +93,8 @@ class Run(models.Model):
     failure_reference = models.CharField(max_length=20, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     claimed_at = models.DateTimeField(null=True, blank=True)
+    # When it was last put into a queue; a lost message is sent again, but not at every tick.
+    enqueued_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from celery import current_app
 from django.db import transaction
+from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 
 from agent_core.runs.models import Run
@@ -21,6 +22,7 @@ QUARANTINE_TASK = "runs.run_quarantine"
 def run_enqueue_after_commit(run: Run) -> None:
     """Enqueue a run once the present transaction has been committed."""
     task = QUARANTINE_TASK if run.quarantined else WORK_TASK
+    Run.objects.filter(pk=run.pk).update(enqueued_at=Now())
     transaction.on_commit(partial(_send, task, run.pk))
 
 

@@ -14,12 +14,18 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agent_core.errors import StaleAttempt
+from agent_core.errors import RunCancelled, StaleAttempt
 from agent_core.redaction import redacted
 from agent_core.runs.claims import run_next
 from agent_core.runs.endings import run_cancelled
 from agent_core.runs.errors import MessageRefused, NotFound, RunRefused
-from agent_core.runs.journal import conversation_lock, event_write, message_write, run_event
+from agent_core.runs.journal import (
+    conversation_lock,
+    event_write,
+    message_write,
+    review_event,
+    run_event,
+)
 from agent_core.runs.models import Conversation, Event, Message, Run
 from agent_core.runs.states import RUN_FINAL, Role, RunState
 from reviews.errors import ReviewRefused
@@ -130,12 +136,7 @@ def review_decided(review: Review) -> None:
         return
     with transaction.atomic():
         conversation_lock(run.conversation_id)
-        event_write(
-            conversation_id=run.conversation_id,
-            kind="review",
-            payload={"review": str(review.pk), "state": review.state, "title": review.title},
-            run=run,
-        )
+        review_event(run, review)
         run_wake(run.pk)
 
 
@@ -155,6 +156,7 @@ def run_wait(run: Run, worked_seconds: int) -> None:
     """Let a run wait for people, unless they have decided in the meantime.
 
     Raises:
+        RunCancelled: the requester asked it to stop after its last safe point.
         StaleAttempt: the run was taken over.
     """
     with transaction.atomic():
@@ -169,6 +171,8 @@ def run_wait(run: Run, worked_seconds: int) -> None:
         if not moved:
             raise StaleAttempt
         run.refresh_from_db()
+        if run.cancel_requested_at is not None:
+            raise RunCancelled
         run_event(run)
         # Whoever decided between the interrupt and here found the run not yet waiting.
         if not run_wake(run.pk):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 from uuid import UUID
 
@@ -28,13 +28,19 @@ POLL_SECONDS: Final = 2.0
 """How long a lost tick can hold an event up."""
 
 HEARTBEAT_SECONDS: Final = 10.0
+HEARTBEAT: Final = b": still here\n\n"
 PAGE: Final = 200
 
 
 async def conversation_stream(
-    conversation_id: UUID, last_event_id: str | None
+    conversation_id: UUID,
+    last_event_id: str | None,
+    still_open: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[bytes]:
-    """Yield the frames of a conversation from after `last_event_id` on, without end."""
+    """Yield the frames of a conversation from after `last_event_id` on.
+
+    `still_open` is asked at every heartbeat whether the reader may go on; the stream ends when not.
+    """
     client = redis.asyncio.Redis.from_url(settings.REDIS_URL, decode_responses=True)
     pubsub = client.pubsub(ignore_subscribe_messages=True)
     try:
@@ -45,6 +51,8 @@ async def conversation_stream(
             last = await sync_to_async(_latest)(conversation_id)
         await _subscribe(pubsub, conversation_id)
         async for frame in _frames(pubsub, conversation_id, last):
+            if frame == HEARTBEAT and not await sync_to_async(_asked)(still_open):
+                return
             yield frame
     finally:
         await pubsub.aclose()  # type: ignore[no-untyped-call]
@@ -65,14 +73,14 @@ async def _frames(
                 last = event.pk
                 yield _event_frame(event)
             due = len(events) == PAGE
-        message = await _next(pubsub)
+        message = await _next(pubsub, conversation_id)
         if message is None or message == live.TICK:
             due = True
         else:
             yield _frame("delta", json.loads(message))
         if time.monotonic() - beat > HEARTBEAT_SECONDS:
             beat = time.monotonic()
-            yield b": still here\n\n"
+            yield HEARTBEAT
 
 
 async def _start(conversation_id: UUID, last_event_id: str | None) -> int | None:
@@ -93,15 +101,23 @@ async def _subscribe(pubsub: redis.asyncio.client.PubSub, conversation_id: UUID)
         await asyncio.sleep(0)
 
 
-async def _next(pubsub: redis.asyncio.client.PubSub) -> str | None:
+async def _next(pubsub: redis.asyncio.client.PubSub, conversation_id: UUID) -> str | None:
     """Wait for a tick or a piece of text; None when it is time to look by ourselves."""
     try:
         message: dict[str, Any] | None = await pubsub.get_message(timeout=POLL_SECONDS)
     except (RedisError, RuntimeError):
-        # Redis is away or was never reached: poll until it is back.
+        # Redis is away or was never reached: poll, and listen again once it is back.
         await asyncio.sleep(POLL_SECONDS)
+        await _subscribe(pubsub, conversation_id)
         return None
     return str(message["data"]) if message else None
+
+
+def _asked(still_open: Callable[[], bool]) -> bool:
+    try:
+        return still_open()
+    finally:
+        connection.close()
 
 
 def _events(conversation_id: UUID, last: int) -> list[Event]:

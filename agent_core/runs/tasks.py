@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from celery import shared_task
 from celery.signals import worker_init, worker_shutting_down
 
+from agent_core.errors import StaleAttempt
 from agent_core.runs import drain
 from agent_core.runs.claims import leases_return, lost_enqueue
 from agent_core.runs.endings import run_parked
@@ -32,8 +34,10 @@ def quarantine(run_id: str) -> None:
 @shared_task(name="runs.run_sweep")
 def sweep() -> None:
     """Return the runs of dead workers, and enqueue what Redis has lost."""
-    for run_id in leases_return():
-        run_parked(run_id)
+    for run in leases_return():
+        # Another sweep, or the worker after all, was first.
+        with suppress(StaleAttempt):
+            run_parked(run)
     decided_wake()
     lost_enqueue()
 

@@ -79,7 +79,18 @@ def _turn(run: Run) -> list[BaseMessage]:
         text = NO_ANSWER
     else:
         text = PENDING_WORDS if run.state != RunState.PENDING else NO_ANSWER
-    return [*messages, AIMessage(text)]
+    return [*messages, AIMessage(text), *_notices(run)]
+
+
+def _notices(run: Run) -> list[BaseMessage]:
+    """Return what was posted after this turn and before the next message: how it settled."""
+    later = Message.objects.filter(conversation=run.conversation_id)
+    asked = later.filter(role=Role.STAFF, position__gt=run.message.position)
+    following = asked.order_by("position").values_list("position", flat=True).first()
+    notices = later.filter(role=Role.NOTICE, position__gt=run.message.position)
+    if following is not None:
+        notices = notices.filter(position__lt=following)
+    return [AIMessage(notice.text) for notice in notices.order_by("position")]
 
 
 def _batch_messages(calls: Iterable[Call]) -> list[BaseMessage]:

@@ -81,6 +81,13 @@ def model_failed(*, retryable: bool) -> str:
     return _("The assistant's model gave no usable answer. Try again or say it in other words.")
 
 
+def outcome_unknown(label: str) -> str:
+    """Return the sentence for an effect that was being executed when its run ended."""
+    return _("%(step)s: it is not known yet whether this happened; it is being checked.") % {
+        "step": _(label)
+    }
+
+
 def run_broke() -> str:
     """Return the sentence for a fault of ours that ended a run."""
     return _("The assistant could not finish this because of a fault on our side.")

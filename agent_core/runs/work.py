@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -16,8 +17,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import translation
 from django.utils.module_loading import import_string
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import Command
+from langgraph.types import Command, StateSnapshot
 from psycopg import Cursor
 from psycopg.rows import DictRow
 from psycopg_pool import PoolTimeout
@@ -28,6 +28,7 @@ from agent_core.checkpoints import FencedSaver, Pool, pool_open
 from agent_core.errors import ModelFailed, RunCancelled, RunDrained, StaleAttempt
 from agent_core.graph import RECURSION_LIMIT, graph_compile
 from agent_core.host import Parts
+from agent_core.runs import drain
 from agent_core.runs.claims import lease_renew, run_claim, run_hand_back
 from agent_core.runs.django_host import DjangoHost
 from agent_core.runs.endings import run_cancelled, run_failed
@@ -36,6 +37,7 @@ from agent_core.runs.services import run_wait
 from agent_core.runs.wording import model_failed, refusal, run_broke
 from agent_core.toolset import Toolset, reference_new
 from reviews.models import Review
+from reviews.states import FINAL as REVIEW_FINAL
 
 logger = logging.getLogger(__name__)
 
@@ -64,12 +66,16 @@ def conninfo() -> str:
     )
 
 
+GIVE_BACK_TRIES = 8
+GIVE_BACK_ATTEMPTS = 10
+
+
 def run_work(run_id: UUID, *, quarantined: bool = False) -> None:
     """Claim a run and work on it until it ends, waits or is taken over."""
     run = run_claim(run_id, quarantined=quarantined)
     if run is None:
         return
-    host = DjangoHost(run)
+    host = DjangoHost(run, toolset())
     logger.info("run.claimed", extra={"run": str(run.pk), "attempt": run.attempt})
     try:
         with _lease_kept(host, run), translation.override(run.language):
@@ -78,22 +84,40 @@ def run_work(run_id: UUID, *, quarantined: bool = False) -> None:
         logger.warning("run.taken_over", extra={"run": str(run.pk), "attempt": run.attempt})
     except DATABASE_ERRORS:
         logger.warning("run.database_lost", extra={"run": str(run.pk)}, exc_info=True)
+        connection.close()
+        _give_back(run)
     finally:
         connection.close()
+
+
+def _give_back(run: Run) -> None:
+    """Hand the run back once the database answers again: its worker is alive and not suspected.
+
+    A run that meets this again and again is left to its lease, and so to quarantine.
+    """
+    for _try in range(GIVE_BACK_TRIES if run.attempt < GIVE_BACK_ATTEMPTS else 0):
+        time.sleep(1)
+        try:
+            run_hand_back(run)
+        except DATABASE_ERRORS:
+            connection.close()
+        except StaleAttempt:
+            return
+        else:
+            return
 
 
 def _settle(run: Run, host: DjangoHost) -> None:
     """Go on with the run; whatever happens, it ends in a state of its own."""
     try:
-        waits = _advance(run, host)
+        if _advance(run, host):
+            run_wait(run, host.worked_seconds())
     except (StaleAttempt, *DATABASE_ERRORS):
         raise
     except RunCancelled:
         run_cancelled(run)
-        return
     except RunDrained:
         run_hand_back(run)
-        return
     except ModelFailed as error:
         reference = reference_new()
         logger.warning(
@@ -102,14 +126,10 @@ def _settle(run: Run, host: DjangoHost) -> None:
             exc_info=True,
         )
         run_failed(run, sentence=model_failed(retryable=error.retryable), reference=reference)
-        return
     except Exception:  # The boundary of the worker: a run never ends without a record.
         reference = reference_new()
         logger.exception("run.failed", extra={"run": str(run.pk), "reference": reference})
         run_failed(run, sentence=run_broke(), reference=reference)
-        return
-    if waits:
-        run_wait(run, host.worked_seconds())
 
 
 def _advance(run: Run, host: DjangoHost) -> bool:
@@ -132,7 +152,11 @@ def _advance(run: Run, host: DjangoHost) -> bool:
         "recursion_limit": RECURSION_LIMIT,
     }
     host.safe_point()
-    begin = _begin(run, graph, config)
+    state = graph.get_state(config)
+    if _still_asked(run.pk, state):
+        # A worker died between the pause and the row that says so: nothing is decided yet.
+        return True
+    begin = _begin(run, state)
     for _step in graph.stream(
         begin, config, context=parts, stream_mode="updates", durability="sync"
     ):
@@ -140,9 +164,14 @@ def _advance(run: Run, host: DjangoHost) -> bool:
     return bool(graph.get_state(config).interrupts)
 
 
-def _begin(run: Run, graph: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfig) -> Any:
+def _still_asked(run_id: UUID, state: StateSnapshot) -> bool:
+    """Tell whether the graph pauses for calls of which not every one is decided."""
+    calls = state.interrupts[0].value["calls"] if state.interrupts else []
+    return len(decisions(run_id, calls)) < len(calls)
+
+
+def _begin(run: Run, state: StateSnapshot) -> Any:
     """Return what the graph is given: a first input, the decisions, or nothing to go on with."""
-    state = graph.get_state(config)
     if state.created_at is None:
         return {"batch": []}
     if state.interrupts:
@@ -153,8 +182,10 @@ def _begin(run: Run, graph: CompiledStateGraph[Any, Any, Any, Any], config: Runn
 
 
 def decisions(run_id: UUID, calls: list[str]) -> dict[str, dict[str, Any]]:
-    """Return what was decided about each waiting call, from the review rows."""
-    reviews = Review.objects.filter(run_id=run_id, call_id__in=calls).select_related("decided_by")
+    """Return what was finally decided about each waiting call, from the review rows."""
+    reviews = Review.objects.filter(
+        run_id=run_id, call_id__in=calls, state__in=REVIEW_FINAL
+    ).select_related("decided_by")
     return {
         str(review.call_id): {
             "state": str(review.state),
@@ -192,11 +223,22 @@ def _lease_kept(host: DjangoHost, run: Run) -> Iterator[None]:
     done = threading.Event()
 
     def renew() -> None:
-        while not done.wait(settings.RUN_LEASE_SECONDS / 3):
+        due = time.monotonic()
+        while not done.wait(min(1.0, settings.RUN_LEASE_SECONDS / 3)):
             try:
+                if drain.leaving() and host.thinking:
+                    # A model call can be abandoned, a silent provider cannot be waited for.
+                    host.lost = True
+                    run_hand_back(run)
+                    return
+                if time.monotonic() - due < settings.RUN_LEASE_SECONDS / 3:
+                    continue
+                due = time.monotonic()
                 if not lease_renew(run.pk, run.attempt):
                     host.lost = True
                     return
+            except StaleAttempt:
+                return
             except DATABASE_ERRORS:
                 logger.warning("run.lease_not_renewed", extra={"run": str(run.pk)})
             finally:

@@ -1,14 +1,19 @@
-"""The event stream of one conversation: checks the person once, then hands the frames on."""
+"""The event stream of one conversation: checks the person, then hands the frames on."""
 
+from functools import partial
+from importlib import import_module
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
 from agent_core.runs.stream import conversation_stream
 from desk.reach import conversation_or_404
+
+SessionStore = import_module(settings.SESSION_ENGINE).SessionStore
 
 
 @require_GET
@@ -20,12 +25,28 @@ async def stream(request: HttpRequest, conversation_id: UUID) -> HttpResponseBas
         return HttpResponse(status=401)
     conversation = await sync_to_async(conversation_or_404)(user, conversation_id)
     answer = StreamingHttpResponse(
-        conversation_stream(conversation.pk, _last_seen(request)),
+        conversation_stream(
+            conversation.pk,
+            _last_seen(request),
+            partial(_still_open, user.pk, request.session.session_key, conversation_id),
+        ),
         content_type="text/event-stream; charset=utf-8",
     )
     answer["Cache-Control"] = "no-store"
     answer["X-Accel-Buffering"] = "no"
     return answer
+
+
+def _still_open(user_id: int, session_key: str | None, conversation_id: UUID) -> bool:
+    """Tell whether the reader is still signed in and the conversation still theirs."""
+    user = User.objects.filter(pk=user_id, is_active=True).first()
+    if user is None or not SessionStore().exists(session_key):
+        return False
+    try:
+        conversation_or_404(user, conversation_id)
+    except Http404:
+        return False
+    return True
 
 
 def _last_seen(request: HttpRequest) -> str | None:

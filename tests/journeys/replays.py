@@ -81,7 +81,7 @@ class Forger:
 
     def _stream(self, begin: Any, config: RunnableConfig) -> None:
         parts = Parts(
-            host=DjangoHost(self.run),
+            host=DjangoHost(self.run, toolset()),
             model=chat_model(self.run.model, timeout=5),
             toolset=toolset(),
             limits=Limits(**settings.RUN_LIMITS),

@@ -30,7 +30,7 @@ def test_a_receipt_ends_the_turn_and_saves_a_model_call(
     assert (payment.amount_minor, payment.currency, product.charged()) == (2500, "EUR", [2500])
 
 
-def test_charging_a_paid_invoice_again_gives_the_first_receipt(
+def test_charging_a_paid_invoice_again_gives_the_first_receipt_and_says_so(
     chats: Callable[[str], Chat], product: Processor
 ) -> None:
     first, second = chats("agent"), chats("agent")
@@ -38,7 +38,10 @@ def test_charging_a_paid_invoice_again_gives_the_first_receipt(
     second.say("charge INV-1001")
     (call,) = second.calls()
     assert outcome(call)["already_applied"] is True
-    assert second.answer() == first.answer()
+    assert second.answer() == (
+        first.answer().replace("was charged", "was already charged")
+        + " Nothing was charged again."
+    )
     assert (len(keys(product)), product.charged()) == (1, [2500])
 
 

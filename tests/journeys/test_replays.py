@@ -43,7 +43,8 @@ def refunds() -> list[tuple[int, str]]:
 
 def context_of(run: Run) -> RunContext:
     """Return the context of a run as its host makes it, for a call of its own, without a fence."""
-    made = DjangoHost(Run.objects.select_related("conversation", "message").get(pk=run.pk))
+    fresh = Run.objects.select_related("conversation", "message").get(pk=run.pk)
+    made = DjangoHost(fresh, toolset())
     return replace(made.context(), call_id=uuid4(), fence=lambda: None)
 
 

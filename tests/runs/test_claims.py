@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -156,7 +157,7 @@ def test_a_stale_attempt_can_write_nothing(conversation: Conversation, tom: User
     fresh = claims.run_claim(run.pk, quarantined=True)
     assert fresh is not None
     before = (Event.objects.count(), Message.objects.count())
-    host = DjangoHost(stale)
+    host = DjangoHost(stale, work.toolset())
 
     writes: tuple[Callable[[], object], ...] = (
         lambda: host.model_began(1),
@@ -179,7 +180,6 @@ def test_a_stale_attempt_can_write_nothing(conversation: Conversation, tom: User
 
 
 def test_a_stale_attempt_can_write_no_checkpoint(conversation: Conversation, tom: User) -> None:
-    from functools import partial
 
     from agent_core.checkpoints import FencedSaver
 
@@ -326,10 +326,44 @@ def test_what_redis_has_lost_is_enqueued_again(
     from agent_core.runs import queue
 
     run = sent(conversation, tom)
-    Run.objects.update(created_at=timezone.now() - timedelta(minutes=1))
+    Run.objects.update(enqueued_at=timezone.now() - timedelta(minutes=1))
     enqueued: list[object] = []
     monkeypatch.setattr(queue, "_send", lambda _task, run_id: enqueued.append(run_id))
 
-    sweep()
+    for _tick in range(5):
+        sweep()
 
+    # Once, and not at every tick: the queue of a busy day must not grow by itself.
     assert enqueued == [run.pk]
+
+
+def test_a_claim_and_a_stop_at_once_wait_for_each_other_and_never_deadlock(
+    conversation: Conversation, tom: User
+) -> None:
+    """Both take the conversation's row before the run's, whoever is first; twenty rounds."""
+    for _round in range(20):
+        run = sent(conversation, tom)
+        results = at_once(
+            partial(claims.run_claim, run.pk, quarantined=False),
+            partial(services.run_cancel, run=run, actor=tom),
+        )
+        assert not [result for result in results if isinstance(result, Exception)]
+        run.refresh_from_db()
+        if run.state == RunState.RUNNING:
+            run_end(run, RunEnd(rule="answered", answer="done"))
+
+
+def test_a_binding_and_a_stop_at_once_never_deadlock(conversation: Conversation, tom: User) -> None:
+    """The look-up binds the customer while the person stops the run; twenty rounds."""
+    for _round in range(20):
+        run = sent(conversation, tom)
+        claimed = claims.run_claim(run.pk, quarantined=False)
+        assert claimed is not None
+        host = DjangoHost(claimed, work.toolset())
+        Conversation.objects.update(customer_id=None)
+        results = at_once(
+            partial(host.context().bind_customer, uuid4(), "Ana"),
+            partial(services.run_cancel, run=run, actor=tom),
+        )
+        assert not [result for result in results if isinstance(result, Exception)]
+        run_end(claimed, RunEnd(rule="answered", answer="done"))

@@ -2,14 +2,18 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+import redis.asyncio
+import redis.exceptions
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.db import connection
 
-from agent_core.runs import live, services
+from agent_core.runs import live, services, stream
 from agent_core.runs.models import Conversation, Event, Run
 from agent_core.runs.states import RunState
 from agent_core.runs.stream import conversation_stream
@@ -29,10 +33,10 @@ def read(conversation: Conversation, last: str | None, wanted: int, act: Any = N
 
     async def collect() -> list[Frame]:
         frames: list[Frame] = []
-        stream = conversation_stream(conversation.pk, last)
+        frames_come = conversation_stream(conversation.pk, last)
         acted = act is None
         async with asyncio.timeout(15):
-            async for chunk in stream:
+            async for chunk in frames_come:
                 text = chunk.decode()
                 if text.startswith("retry"):
                     if not acted:
@@ -45,7 +49,7 @@ def read(conversation: Conversation, last: str | None, wanted: int, act: Any = N
                     continue
                 frames.append(parsed(text))
                 if len(frames) >= wanted:
-                    await stream.aclose()  # type: ignore[attr-defined]
+                    await frames_come.aclose()  # type: ignore[attr-defined]
                     break
         return frames
 
@@ -159,3 +163,50 @@ def test_events_of_a_whole_turn_never_name_a_tool_or_a_reason_word_to_read(
     )
     for inner in ("probe_", "policy_block", "Traceback", "://"):
         assert inner not in shown
+
+
+def test_a_reader_who_may_no_longer_look_is_let_go_at_the_next_heartbeat(
+    conversation: Conversation, tom: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr(stream, "POLL_SECONDS", 0.1)
+    asked: list[bool] = []
+
+    def still_open() -> bool:
+        asked.append(True)
+        return len(asked) < 3
+
+    async def collect() -> list[bytes]:
+        async with asyncio.timeout(10):
+            return [frame async for frame in conversation_stream(conversation.pk, None, still_open)]
+
+    frames = async_to_sync(collect)()
+
+    assert frames.count(stream.HEARTBEAT) == 2
+
+
+def test_a_stream_opened_while_redis_is_away_carries_text_once_it_is_back(
+    conversation: Conversation, tom: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first subscription fails; a later one of the same reader must succeed."""
+    run = services.message_send(conversation=conversation, sender=tom, text="hello")
+    last = str(Event.objects.latest("pk").pk)
+    monkeypatch.setattr(stream, "POLL_SECONDS", 0.2)
+    whole = redis.asyncio.client.PubSub.subscribe
+    away: list[bool] = []
+
+    async def subscribe(self: Any, *channels: Any, **handlers: Any) -> Any:
+        if not away:
+            away.append(True)
+            raise redis.exceptions.ConnectionError("away")
+        return await whole(self, *channels, **handlers)
+
+    monkeypatch.setattr(redis.asyncio.client.PubSub, "subscribe", subscribe)
+
+    def write() -> None:
+        time.sleep(1)
+        live.delta_publish(conversation.pk, run.pk, 1, "Good", "Good")
+
+    frames = read(conversation, last, 1, act=write)
+
+    assert (frames[0][1], frames[0][2]["text"]) == ("delta", "Good")
