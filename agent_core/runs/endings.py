@@ -56,17 +56,7 @@ def run_end(
             run_id=run.pk, withdrawn_by=run.requester if end.rule == "cancelled" else None
         )
         conversation = conversation_lock(run.conversation_id)
-        rows = Run.objects.all() if only is None else only
-        moved = rows.filter(pk=run.pk, attempt=run.attempt, state=from_state).update(
-            state=_STATE_BY_RULE.get(end.rule, RunState.DONE),
-            lease_until=None,
-            ended_at=timezone.now(),
-            worked_seconds=F("worked_seconds") + worked(run),
-            failure_reference=str(end.evidence.get("reference", "")),
-        )
-        if not moved:
-            raise StaleAttempt
-        run.refresh_from_db()
+        _row_end(run, end, from_state, only)
         for review in closed:
             review_event(run, review)
         _calls_close(run)
@@ -84,6 +74,20 @@ def run_end(
         run_next(run.conversation_id)
         transaction.on_commit(lambda: live.partial_forget(run.pk))
     return record
+
+
+def _row_end(run: Run, end: RunEnd, from_state: RunState, only: QuerySet[Run] | None) -> None:
+    rows = Run.objects.all() if only is None else only
+    moved = rows.filter(pk=run.pk, attempt=run.attempt, state=from_state).update(
+        state=_STATE_BY_RULE.get(end.rule, RunState.DONE),
+        lease_until=None,
+        ended_at=timezone.now(),
+        worked_seconds=F("worked_seconds") + worked(run),
+        failure_reference=str(end.evidence.get("reference", "")),
+    )
+    if not moved:
+        raise StaleAttempt
+    run.refresh_from_db()
 
 
 def _record_write(run: Run, end: RunEnd) -> StopRecord:
