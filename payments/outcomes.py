@@ -91,7 +91,14 @@ def charge_answer(result: ChargeResult, customer: Customer, method: PaymentMetho
         return result.sentence, transient(result.code, data={**data, "unknown": True})
     if result.state == "failed":
         return result.sentence, fatal(result.code, data=data)
-    text = _("{reference}: {amount} was charged to {name} for {invoice}, with {method}.").format(
+    if result.already_applied:
+        text = _(
+            "{reference}: {amount} was already charged to {name} for {invoice}, with {method}. "
+            "Nothing was charged again."
+        )
+    else:
+        text = _("{reference}: {amount} was charged to {name} for {invoice}, with {method}.")
+    text = text.format(
         reference=result.reference,
         amount=amount,
         name=one_line(customer.name),
@@ -128,8 +135,15 @@ def refund_answer(result: RefundResult, payment: Payment, asked: Money | None) -
         return result.sentence, policy_block("payment.disputed", data=data)
     if result.state == "failed":
         return result.sentence, fatal(result.code, data=data)
+    if result.already_applied:
+        text = _(
+            "{reference}: {amount} of {payment} was already refunded to {name}, to {method}. "
+            "Nothing was refunded again."
+        )
+    else:
+        text = _("{reference}: {amount} of {payment} was refunded to {name}, to {method}.")
     lines = [
-        _("{reference}: {amount} of {payment} was refunded to {name}, to {method}.").format(
+        text.format(
             reference=result.reference,
             amount=amount,
             payment=result.payment_reference,

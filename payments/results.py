@@ -28,7 +28,8 @@ def ended(state: str) -> Ended:
 class ChargeResult:
     """How a charge stands.
 
-    `reference` is the payment's once there is one, else empty. `code` is "charge.completed",
+    `reference` is the payment's once there is one, else empty; `method_id` is what it is, or was,
+    paid with, whatever a repeat of the call names. `code` is "charge.completed",
     "charge.being_checked" or "charge." and why it failed; `sentence` says it to a customer.
     """
 
@@ -36,6 +37,7 @@ class ChargeResult:
     reference: str
     invoice_reference: str
     amount: Money
+    method_id: UUID
     already_applied: bool
     code: str
     sentence: str

@@ -172,6 +172,11 @@ def methods_of(customer: Customer) -> QuerySet[PaymentMethod]:
     return PaymentMethod.objects.filter(customer=customer).order_by("-is_default", "kind", "last4")
 
 
+def method_of(customer: Customer, method_id: UUID) -> PaymentMethod:
+    """Return the customer's way to pay by its id."""
+    return PaymentMethod.objects.get(pk=method_id, customer=customer)
+
+
 def methods_fitting(customer: Customer, text: str) -> list[PaymentMethod]:
     """Return the saved ways to pay that a text means; an empty one means the usual way."""
     ways = list(methods_of(customer))

@@ -127,7 +127,8 @@ def charge_invoice(
         )
     except (LedgerRefused, ReviewUnusable) as error:
         return refused_answer(error, owed.reference)
-    return charge_answer(result, owed.customer, fitting[0])
+    paid_with = selectors.method_of(owed.customer, result.method_id)
+    return charge_answer(result, owed.customer, paid_with)
 
 
 def refund_request(

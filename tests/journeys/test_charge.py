@@ -39,8 +39,7 @@ def test_charging_a_paid_invoice_again_gives_the_first_receipt_and_says_so(
     (call,) = second.calls()
     assert outcome(call)["already_applied"] is True
     assert second.answer() == (
-        first.answer().replace("was charged", "was already charged")
-        + " Nothing was charged again."
+        first.answer().replace("was charged", "was already charged") + " Nothing was charged again."
     )
     assert (len(keys(product)), product.charged()) == (1, [2500])
 

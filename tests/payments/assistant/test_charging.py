@@ -1,9 +1,11 @@
 """A charge: what the staff member named runs, what only the model named is confirmed first."""
 
+from uuid import uuid4
+
 import pytest
 from django.contrib.auth.models import User
 
-from payments.models import Intent, Invoice, Payment, PaymentMethod
+from payments.models import Customer, Intent, Invoice, Payment, PaymentMethod
 from payments.services import intent_settle
 from reviews.errors import ChangeRefused, FourEyes, ReviewRefused
 from reviews.services import review_approve
@@ -29,8 +31,53 @@ def test_a_named_invoice_is_charged_once_with_a_receipt(
     )
     assert artifact["data"]["summary"] == "25.00 EUR for INV-1001"
     again, artifact = talk.run("charge_invoice", invoice="inv-1001")
-    assert again == content
+    assert again == already_charged(payment)
     assert artifact["already_applied"] is True
+    assert processor.charged() == [2500]
+
+
+def already_charged(payment: Payment) -> str:
+    """Return what a repeat is told: what was done, and that it was not done again."""
+    return (
+        f"{payment.reference}: 25.00 EUR was already charged to Ana Silva for INV-1001, with Visa "
+        "ending in 4242. Nothing was charged again."
+    )
+
+
+def second_card() -> PaymentMethod:
+    """Save another card of Ana's, which is not the usual one."""
+    return PaymentMethod.objects.create(
+        customer=Customer.objects.get(email="good-card@example.com"),
+        brand="mastercard",
+        last4="1111",
+        processor_ref="pm_other",
+    )
+
+
+def test_asked_again_with_another_card_the_receipt_names_the_card_that_paid(
+    talk: Conversation, processor: Processor
+) -> None:
+    second_card()
+    talk.say("charge INV-1001")
+    talk.run("charge_invoice", invoice="INV-1001", method="4242")
+    payment = Payment.objects.get(invoice__reference="INV-1001")
+    content, artifact = talk.run("charge_invoice", invoice="INV-1001", method="1111")
+    assert content == already_charged(payment)
+    assert (artifact["code"], artifact["already_applied"]) == ("charge.completed", True)
+    assert processor.charged() == [2500]
+
+
+def test_a_call_played_again_has_its_first_receipt_whatever_card_it_names_now(
+    talk: Conversation, processor: Processor
+) -> None:
+    second_card()
+    call_id = uuid4()
+    talk.say("charge INV-1001")
+    first, _artifact = talk.run("charge_invoice", call_id, invoice="INV-1001", method="4242")
+    again, artifact = talk.run("charge_invoice", call_id, invoice="INV-1001", method="1111")
+    assert again == first
+    assert "was charged to Ana Silva" in first
+    assert artifact["already_applied"] is False
     assert processor.charged() == [2500]
 
 

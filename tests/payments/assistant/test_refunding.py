@@ -1,7 +1,7 @@
 """A refund from the staff member's wish to the receipt: gate, card, decision, ledger, sandbox."""
 
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -359,6 +359,33 @@ def test_a_slow_processor_is_being_checked_and_settles_with_one_refund(
     text = texts.pop()
     assert text.startswith("5.00 EUR of PAY-10021 was refunded.")
     assert reference in text
+
+
+def test_a_refund_that_was_joined_is_told_as_made_already(
+    talk: Conversation, lead: User, processor: Processor
+) -> None:
+    """The second call joins what is being checked, and runs again once that has settled."""
+    talk.say("refund 5.00 of PAY-10021")
+    review = talk.ask("refund_request", payment="PAY-10021", amount="5.00")
+    talk.approved(review, lead)
+    talk.act("refund_request", review)
+    joined = uuid4()
+    talk.run("refund_request", joined, payment="PAY-10021", amount="5.00")
+    intent = Intent.objects.get()
+    Intent.objects.update(next_try_at=intent.created_at)
+    assert intent_settle(intent_id=intent.pk) is True
+    content, artifact = talk.run("refund_request", joined, payment="PAY-10021", amount="5.00")
+    refund = Refund.objects.select_related("payment__customer").get(intent=intent)
+    assert content.startswith(
+        f"{refund.reference}: 5.00 EUR of PAY-10021 was already refunded to "
+        f"{refund.payment.customer.name}, to "
+    )
+    assert "Nothing was refunded again." in content
+    assert artifact["already_applied"] is True
+    made, artifact = talk.act("refund_request", review)
+    assert "5.00 EUR of PAY-10021 was refunded to" in made
+    assert artifact["already_applied"] is False
+    assert processor.refunded(paid_ref("PAY-10021")) == [500]
 
 
 def test_a_replay_of_the_call_gives_the_first_result_past_gate_and_limit(
