@@ -263,16 +263,19 @@ def test_an_export_waits_for_no_look_up_and_asks_for_its_period() -> None:
         ("refund PAY-1", "refund_request"),
         ("charge INV-1", "charge_invoice"),
         ("open a ticket about rain", "ticket_create"),
-        ("find Maria", "customer_find"),
         ("how do I sleep?", "articles_search"),
         ("export payments of last month", "export_payments"),
     ],
 )
-def test_a_tool_that_is_not_offered_is_never_called(words: str, tool: str) -> None:
-    desk = Desk({}, tools=[name for name in Desk().tools if name != tool])
-    assert desk.ask(words) == []
-    assert desk.answer.startswith("I cannot ")
-    assert words in desk.answer
+def test_an_effect_that_is_not_offered_is_asked_for_once_and_the_refusal_is_told(
+    words: str, tool: str
+) -> None:
+    """Models name such a tool now and then; the gate refuses it, and its words are the answer."""
+    refused = "You do not have the right to do this."
+    desk = Desk({tool: refused}, tools=[name for name in Desk().tools if name != tool])
+    batches = desk.ask(words)
+    assert [name for batch in batches for name, _arguments in batch] == [tool]
+    assert desk.answer == refused
 
 
 def test_a_look_up_that_is_not_offered_is_never_called_either() -> None:

@@ -86,13 +86,16 @@ def test_a_tool_that_the_role_may_not_use_is_refused_though_the_model_calls_it(
     assert nothing_happened(product)
 
 
-def test_the_trainees_planner_is_not_offered_the_tool_and_says_so(
+def test_the_trainees_wish_for_a_tool_that_the_role_may_not_use_is_a_policy_block(
     chats: Callable[[str], Chat], product: Processor, style: str
 ) -> None:
     chat = chats("trainee")
-    run = chat.say("charge INV-1001")
-    assert stop(run) == ("answered", 1, 0)
-    assert "cannot charge" in chat.answer()
+    for wish in ("charge INV-1001", "refund 5.00 of PAY-10011", "open a ticket about rain"):
+        run = chat.say(wish)
+        assert stop(run) == ("policy_block", 1, 1)
+        assert chat.answer() == (
+            "You do not have the right to do this. Ask your team lead if you need it."
+        )
     assert nothing_happened(product)
     assert chat.say("find good-card@example.com").state == "done"
     assert chat.answer().startswith("Ana Silva, good-card@example.com")
