@@ -159,8 +159,16 @@ def polish(state: State, runtime: Runtime[Parts]) -> State:
     """Let the model rewrite a finished answer; what loses a fact is thrown away."""
     parts, decision = runtime.context, state["decision"]
     answer = answer_compose(state["history"], rule=decision["rule"], evidence=decision["evidence"])
-    text, note = polished(parts.model, answer.text)
-    return {"polished": {"text": text, "note": note}, "model_calls": state["model_calls"] + 1}
+    number = state["model_calls"] + 1
+    parts.host.safe_point()
+    parts.host.model_began(number)
+    rewrite = polished(parts.model, answer.text, number=number)
+    parts.host.model_ended(rewrite.usage)
+    return {
+        "polished": {"text": rewrite.text, "note": rewrite.note},
+        "model_calls": number,
+        "tokens": state["tokens"] + rewrite.usage.input_tokens + rewrite.usage.output_tokens,
+    }
 
 
 def finalize(state: State, runtime: Runtime[Parts]) -> State:
@@ -221,7 +229,7 @@ def after_route(state: State, runtime: Runtime[Parts]) -> str:
     if not decision["stop"]:
         return "model"
     polishes = runtime.context.stop_mode == "polish" and decision["rule"] == "completed"
-    return "polish" if polishes else "finalize"
+    return "polish" if polishes and _may_call(state, runtime.context) else "finalize"
 
 
 def graph_compile(
@@ -325,6 +333,16 @@ def _answers(batch: Sequence[dict[str, Any]], results: Mapping[str, Result]) -> 
         )
         for call in batch
     ]
+
+
+def _may_call(state: State, parts: Parts) -> bool:
+    """Tell whether what a run may use leaves one more model call."""
+    usage = Usage(
+        model_calls=state["model_calls"],
+        tokens=state["tokens"],
+        seconds=parts.host.worked_seconds(),
+    )
+    return Budget(limits=parts.limits, usage=usage).exceeded() is None
 
 
 def _answered(state: State) -> RunEnd:

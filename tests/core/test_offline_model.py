@@ -108,4 +108,5 @@ def test_someone_without_any_tool_is_told_so_and_hears_no_echo() -> None:
 
 def test_a_polished_answer_is_the_tools_own_text() -> None:
     text = "5.00 EUR of PAY-1 was not refunded."
-    assert polished(chat_model("offline:planner@0", timeout=5), text) == (text, "kept")
+    rewrite = polished(chat_model("offline:planner@0", timeout=5), text, number=1)
+    assert (rewrite.text, rewrite.note) == (text, "kept")
