@@ -168,7 +168,8 @@ class Tool:
     - `effect`: it changes something. `may_stop`: its completed outcome may end the turn.
     - `before_review`: may run while another call of its batch waits for a person.
     - `facts(context, arguments)`: looks up, within the requester's scope, what policies read; None
-      when the thing is not found, and then the tool itself says so.
+      when the thing is not found, and then the tool itself says so. `begun: True` in it says that
+      this very call has begun its effect before: played again, it passes without the right.
     - `policies`: first verdict wins; none gives a review.
     - `identity(context, arguments)`: the business identity of an effect, for the no-repeat rule.
     - `propose(context, arguments, facts)`: what a reviewer is asked.

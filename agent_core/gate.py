@@ -76,11 +76,20 @@ class Gate:
         return gated
 
     def fresh(self, call: Mapping[str, Any], arguments: Mapping[str, Any]) -> Verdict:
-        """Return the verdict on the facts of this moment, just before the call is executed."""
+        """Return the verdict on the facts of this moment, just before the call is executed.
+
+        A call that has begun its effect before its worker died passes without the right, too: it
+        does nothing new, and saying that it was refused would be untrue.
+        """
         tool = self._toolset.tool(str(call["tool"]))
-        if tool is None or tool.right not in self._context.rights:
+        if tool is None:
             return Verdict(kind="block", rule="right.missing", text=RIGHT_TEXT)
-        return self._ruled(tool, arguments, UUID(str(call["id"])))[0]
+        context = replace(self._context, call_id=UUID(str(call["id"])))
+        facts = _facts(tool, context, arguments)
+        begun = facts is not None and facts.get("begun") is True
+        if tool.right not in context.rights and not begun:
+            return Verdict(kind="block", rule="right.missing", text=RIGHT_TEXT)
+        return _ruled(tool, context, arguments, facts)
 
     def _call(self, call: Mapping[str, Any], first_of: dict[str, str]) -> Gated:
         try:
@@ -97,28 +106,14 @@ class Gate:
         repeat = self._repeat(call, checked, identity, first_of)
         if repeat is not None:
             return repeat
-        verdict, proposal = self._ruled(tool, checked.arguments, UUID(str(call["id"])))
+        context = replace(self._context, call_id=UUID(str(call["id"])))
+        facts = _facts(tool, context, checked.arguments)
+        verdict = _ruled(tool, context, checked.arguments, facts)
+        proposal: ReviewProposal | None = None
+        if verdict.kind == "review" and facts is not None:
+            asked = tool.propose(context, checked.arguments, facts) if tool.propose else None
+            proposal = asked or _plain_proposal(tool, checked.arguments)
         return self._gated(call, checked, verdict, identity, proposal)
-
-    def _ruled(
-        self, tool: Tool, arguments: Mapping[str, Any], call_id: UUID
-    ) -> tuple[Verdict, ReviewProposal | None]:
-        context = replace(self._context, call_id=call_id)
-        facts = tool.facts(context, arguments) if tool.facts else {}
-        if facts is None:
-            # Not found: the tool says so itself, in the same words as for a missing reference.
-            return Verdict(kind="allow", rule="not_found"), None
-        proposal = Proposal(
-            tool=tool.name,
-            arguments=arguments,
-            rights=context.rights,
-            customer_id=context.customer_id,
-        )
-        verdict = verdict_of(tool.policies, proposal, facts)
-        if verdict.kind != "review":
-            return verdict, None
-        asked = tool.propose(context, arguments, facts) if tool.propose else None
-        return verdict, asked or _plain_proposal(tool, arguments)
 
     def _repeat(
         self,
@@ -336,6 +331,30 @@ def _record(
         artifact=result[1] if result else None,
         proposal=proposal,
     )
+
+
+def _facts(
+    tool: Tool, context: RunContext, arguments: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    return tool.facts(context, arguments) if tool.facts else {}
+
+
+def _ruled(
+    tool: Tool,
+    context: RunContext,
+    arguments: Mapping[str, Any],
+    facts: Mapping[str, Any] | None,
+) -> Verdict:
+    if facts is None:
+        # Not found: the tool says so itself, in the same words as for a missing reference.
+        return Verdict(kind="allow", rule="not_found")
+    proposal = Proposal(
+        tool=tool.name,
+        arguments=arguments,
+        rights=context.rights,
+        customer_id=context.customer_id,
+    )
+    return verdict_of(tool.policies, proposal, facts)
 
 
 def _plain_proposal(tool: Tool, arguments: Mapping[str, Any]) -> ReviewProposal:

@@ -111,7 +111,8 @@ def charge_facts(context: RunContext, arguments: Mapping[str, Any]) -> Facts | N
         "currency": invoice.currency,
         "amount_minor": invoice.amount_minor,
         "open": invoice.state == InvoiceState.OPEN,
-        "attaches": going is not None or _begun(context),
+        "begun": _begun(context),
+        "attaches": going is not None,
         "named": key_in_words(invoice.reference, context.words)
         or amount_in_words(invoice.amount_minor, invoice.currency, context.words),
         "review_above_minor": settings.CHARGE_REVIEW_ABOVE.get(invoice.currency),

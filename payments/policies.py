@@ -32,13 +32,16 @@ def _right_missing(right: str, text: str) -> Policy:
     return right_missing
 
 
-def refund_going(proposal: Proposal, facts: Facts) -> Verdict | None:
-    """Pass what is on its way already: a replay of this call, or the same wish said again.
+def refund_begun(proposal: Proposal, facts: Facts) -> Verdict | None:
+    """Pass the replay of a call that has its intent; it still has its approval to show.
 
-    A replay still has its approval to show; a repeat attaches to the open refund and sends nothing.
+    It stands before the right: whoever lost it meanwhile is still told what became of the money.
     """
-    if facts["begun"]:
-        return refund_always(proposal, facts)
+    return refund_always(proposal, facts) if facts["begun"] else None
+
+
+def refund_going(proposal: Proposal, facts: Facts) -> Verdict | None:
+    """Pass the same wish said again: it attaches to the open refund and sends nothing."""
     if facts["attaches"]:
         return Verdict(kind="allow", rule="refund.attaches")
     return None
@@ -109,6 +112,11 @@ def refund_always(proposal: Proposal, facts: Facts) -> Verdict | None:
     )
 
 
+def charge_begun(proposal: Proposal, facts: Facts) -> Verdict | None:
+    """Pass the replay of a call that has its intent, whoever lost the right meanwhile."""
+    return Verdict(kind="allow", rule="charge.attaches") if facts["begun"] else None
+
+
 def charge_going(proposal: Proposal, facts: Facts) -> Verdict | None:
     """Pass what moves nothing new: a charge on its way, an invoice that is paid or void."""
     if facts["attaches"]:
@@ -150,6 +158,7 @@ def charge_unnamed(proposal: Proposal, facts: Facts) -> Verdict | None:
 
 
 REFUND_POLICIES: Final[tuple[Policy, ...]] = (
+    refund_begun,
     _right_missing(REQUEST_REFUND, "Your role may not ask for refunds. Nothing was refunded."),
     refund_going,
     payment_disputed,
@@ -159,6 +168,7 @@ REFUND_POLICIES: Final[tuple[Policy, ...]] = (
 )
 
 CHARGE_POLICIES: Final[tuple[Policy, ...]] = (
+    charge_begun,
     _right_missing(REQUEST_CHARGE, "Your role may not charge customers. Nothing was charged."),
     charge_going,
     charge_above,

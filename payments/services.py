@@ -7,9 +7,11 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from agent_core.errors import CountersignError
 from payments.models import Intent
@@ -17,6 +19,7 @@ from payments.services_charges import charge_make
 from payments.services_intents import intent_claim, intent_try
 from payments.services_refunds import refund_make
 from payments.services_settle import notices_post, reply_store
+from payments.settled import intent_outcome
 from payments.states import IntentState
 
 __all__ = ["charge_make", "intent_settle", "intents_settle", "refund_make"]
@@ -56,9 +59,18 @@ def intents_settle() -> int:
     return settled
 
 
+def _calls_tell(intent: Intent) -> None:
+    """Let every call that was told "is being checked" say how it ended."""
+    content, artifact = intent_outcome(intent)
+    tell = import_string(settings.CALL_SETTLED)
+    for call_id in intent.calls.exclude(call_id=None).values_list("call_id", flat=True):
+        tell(call_id, content, artifact)
+
+
 def _tell(intent: Intent) -> None:
     try:
         notices_post(intent)
+        _calls_tell(intent)
     except (DatabaseError, ObjectDoesNotExist, CountersignError):
         # A conversation that cannot be told must not keep other intents from being settled.
         log.exception("notice.failed", extra={"intent": str(intent.pk)})

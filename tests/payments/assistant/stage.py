@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from agent_core.contract import RunContext
 from agent_core.gate import Gate, Gated
 from agent_core.toolset import Toolset
-from payments.models import Customer
+from payments.models import Customer, Payment
 from payments.selectors import scope_of
 from payments.tools import TOOLS
 from reviews.models import Review
@@ -30,6 +30,11 @@ def noticed(conversation_id: UUID, text: str, dedupe: str) -> None:
 
 def decided(review: Review) -> None:
     """Stand in for the host: no run waits in these tests."""
+
+
+def paid_ref(reference: str) -> str:
+    """Return the processor's name of a payment."""
+    return str(Payment.objects.values_list("processor_ref", flat=True).get(reference=reference))
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from uuid import uuid4
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 
 from payments.models import Customer, Intent, Invoice, Payment, PaymentMethod
 from payments.services import intent_settle
@@ -79,6 +79,23 @@ def test_a_call_played_again_has_its_first_receipt_whatever_card_it_names_now(
     assert "was charged to Ana Silva" in first
     assert artifact["already_applied"] is False
     assert processor.charged() == [2500]
+
+
+def test_a_charge_played_again_after_the_right_was_lost_still_has_its_receipt(
+    talk: Conversation, lead: User, processor: Processor
+) -> None:
+    Invoice.objects.filter(reference="INV-1001").update(amount_minor=200_001)
+    talk.say("charge INV-1001")
+    review = talk.ask("charge_invoice", invoice="INV-1001")
+    talk.approved(review, lead)
+    talk.user.groups.clear()
+    assert talk.act("charge_invoice", review)[1]["code"] == "right.missing"
+    talk.user.groups.add(Group.objects.get(name="Support agents"))
+    first = talk.act("charge_invoice", review)
+    talk.user.groups.clear()
+    assert talk.act("charge_invoice", review) == first
+    assert first[1]["code"] == "charge.completed"
+    assert processor.charged() == [200_001]
 
 
 @pytest.mark.parametrize(

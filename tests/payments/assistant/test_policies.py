@@ -25,6 +25,7 @@ CHARGE: dict[str, Any] = {
     "currency": "EUR",
     "amount_minor": 2500,
     "open": True,
+    "begun": False,
     "attaches": False,
     "named": True,
     "review_above_minor": 200_000,
@@ -87,6 +88,7 @@ def test_a_refund_is_reviewed_or_blocked_at_each_boundary(
         ({"review_above_minor": 0}, "review", "charge.above"),
         ({"open": False, "named": False}, "allow", "charge.not_open"),
         ({"attaches": True, "amount_minor": 200_001}, "allow", "charge.attaches"),
+        ({"begun": True, "amount_minor": 200_001}, "allow", "charge.attaches"),
     ],
 )
 def test_a_charge_is_allowed_or_reviewed_at_each_boundary(
@@ -96,11 +98,19 @@ def test_a_charge_is_allowed_or_reviewed_at_each_boundary(
     assert (verdict.kind, verdict.rule) == (kind, rule)
 
 
-@pytest.mark.parametrize("facts", [{}, {"attaches": True}, {"begun": True}, {"disputed": True}])
+@pytest.mark.parametrize("facts", [{}, {"attaches": True}, {"disputed": True}])
 def test_without_the_right_nothing_else_is_looked_at(facts: dict[str, Any]) -> None:
     other = frozenset({"payments.view_customer", "payments.request_charge"})
     assert refund(other, **facts).rule == "right.missing"
     assert charge(frozenset({"payments.request_refund"}), attaches=True).rule == "right.missing"
+
+
+def test_what_has_begun_passes_without_the_right_and_still_shows_its_approval() -> None:
+    begun = {"begun": True, "disputed": True, "left_minor": 0, "today_minor": 10**9}
+    verdict = refund(frozenset(), **begun)
+    assert (verdict.kind, verdict.rule) == ("review", "refund.always")
+    verdict = charge(frozenset(), begun=True, open=False, amount_minor=200_001)
+    assert (verdict.kind, verdict.rule) == ("allow", "charge.attaches")
 
 
 def test_a_block_names_the_sum_that_is_still_possible() -> None:

@@ -1,23 +1,16 @@
 """A refund from the staff member's wish to the receipt: gate, card, decision, ledger, sandbox."""
 
 from typing import Any
-from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
 
 from payments.models import Intent, Payment, Refund
-from payments.services import intent_settle
 from reviews.errors import ChangeRefused, FourEyes, ReviewRefused, Stale
 from reviews.models import Review
-from reviews.services import review_propose, review_raise, review_reject
-from tests.payments.assistant.stage import Conversation, notices
+from reviews.services import review_raise
+from tests.payments.assistant.stage import Conversation, paid_ref
 from tests.payments.processor import Processor
-
-
-def paid_ref(reference: str) -> str:
-    """Return the processor's name of a payment."""
-    return str(Payment.objects.values_list("processor_ref", flat=True).get(reference=reference))
 
 
 def row(review: Review, label: str) -> str:
@@ -236,89 +229,6 @@ def test_a_dispute_meanwhile_stops_the_approval(talk: Conversation, lead: User) 
         talk.approved(review, lead)
 
 
-def test_what_waits_counts_for_a_new_request(talk: Conversation) -> None:
-    talk.say("refund PAY-10011")
-    talk.ask("refund_request", payment="PAY-10011", amount="30.00")
-    blocked = talk.gated("refund_request", payment="PAY-10011", amount="10.01")
-    assert (blocked.record.verdict, blocked.record.rule) == ("block", "refund.above_left")
-    assert blocked.record.content == (
-        "30.00 EUR of PAY-10011 already waits for a decision; beside it 10.00 EUR can still be "
-        "refunded. Nothing was refunded now."
-    )
-    rest = talk.ask("refund_request", payment="PAY-10011")
-    assert rest.amount_minor == 1000
-
-
-def test_of_two_approved_only_what_is_left_passes_and_the_rest_can_be_asked_again(
-    talk: Conversation, lead: User, processor: Processor
-) -> None:
-    """Both stand in one batch, so neither waits yet when the other is gated (B33)."""
-    talk.say("refund 30.00 of PAY-10011, twice")
-    gated = [talk.gated("refund_request", payment="PAY-10011", amount="30.00") for _ in range(2)]
-    both = []
-    for item in gated:
-        assert item.record.proposal is not None
-        both.append(
-            review_propose(
-                run_id=talk.run_id,
-                call_id=UUID(item.record.id),
-                conversation_id=talk.id,
-                requester=talk.user,
-                proposal=item.record.proposal,
-                arguments=item.record.arguments,
-            )
-        )
-    for review in both:
-        talk.approved(review, lead)
-    assert talk.act("refund_request", both[0])[1]["code"] == "refund.completed"
-    content, artifact = talk.act("refund_request", both[1])
-    assert artifact == {"reason": "policy_block", "code": "refund.above_left"}
-    assert content == (
-        "30.00 EUR is more than is left on PAY-10011: 10.00 EUR can still be refunded. "
-        "Nothing was refunded."
-    )
-    assert processor.refunded(paid_ref("PAY-10011")) == [3000]
-    # The approval that was never used must not hold the rest back.
-    assert talk.ask("refund_request", payment="PAY-10011").amount_minor == 1000
-
-
-def test_an_approval_of_all_that_was_left_stays_at_its_amount(
-    talk: Conversation, lead: User, processor: Processor
-) -> None:
-    """More is left by the time of sending, because a request that waited was rejected."""
-    talk.say("refund PAY-10011")
-    first = talk.ask("refund_request", payment="PAY-10011", amount="10.00")
-    rest = talk.ask("refund_request", payment="PAY-10011")
-    assert rest.amount_minor == 3000
-    talk.approved(rest, lead)
-    review_reject(review_id=first.pk, actor=lead, channel="desk", sentence="Not this one.")
-    content, _artifact = talk.act("refund_request", rest)
-    assert "30.00 EUR of PAY-10011 was refunded" in content
-    assert processor.refunded(paid_ref("PAY-10011")) == [3000]
-
-
-def test_the_daily_limit_counts_what_waits_and_what_was_sent(
-    talk: Conversation, lead: User
-) -> None:
-    talk.say("refund PAY-10013")
-    blocked = talk.gated("refund_request", payment="PAY-10013")
-    assert (blocked.record.verdict, blocked.record.rule) == ("block", "refund.daily_limit")
-    assert "500.00 EUR is still free today" in blocked.record.content
-    waiting = talk.ask("refund_request", payment="PAY-10013", amount="460.00")
-    assert talk.gated("refund_request", payment="PAY-10011", amount="40.01").record.rule == (
-        "refund.above_left"
-    )
-    assert talk.gated("refund_request", payment="PAY-10011", amount="40.00").record.verdict == (
-        "review"
-    )
-    talk.approved(waiting, lead)
-    assert talk.act("refund_request", waiting)[1]["code"] == "refund.completed"
-    again = talk.gated("refund_request", payment="PAY-10013", amount="40.01")
-    assert (again.record.verdict, again.record.rule) == ("block", "refund.daily_limit")
-    assert "40.00 EUR is still free today" in again.record.content
-    assert Refund.objects.filter(requested_by=talk.user).count() == 1
-
-
 def test_a_disputed_payment_is_blocked_at_the_gate(
     talk: Conversation, processor: Processor
 ) -> None:
@@ -329,77 +239,6 @@ def test_a_disputed_payment_is_blocked_at_the_gate(
     # The customer's other payment is not disputed.
     assert talk.gated("refund_request", payment="PAY-10052").record.verdict == "review"
     assert processor.asked("POST /v1/refunds") == 0
-
-
-def test_a_slow_processor_is_being_checked_and_settles_with_one_refund(
-    talk: Conversation, lead: User, processor: Processor
-) -> None:
-    """The processor commits and then hangs: the line is cut, the outcome unknown, then found."""
-    talk.say("refund 5.00 of PAY-10021")
-    review = talk.ask("refund_request", payment="PAY-10021", amount="5.00")
-    talk.approved(review, lead)
-    content, artifact = talk.act("refund_request", review)
-    assert (artifact["reason"], artifact["code"]) == ("transient", "refund.being_checked")
-    assert content == (
-        "The refund of 5.00 EUR for PAY-10021 is being checked with the payment processor. "
-        "You get a message here when it is settled."
-    )
-    # The same wish again joins it: no review, no second request to the processor.
-    again = talk.gated("refund_request", payment="PAY-10021", amount="5.00")
-    assert (again.record.verdict, again.record.rule) == ("allow", "refund.attaches")
-    assert talk.run("refund_request", payment="PAY-10021", amount="5")[1]["reason"] == "transient"
-    assert processor.asked("POST /v1/refunds") == 1
-    intent = Intent.objects.get()
-    Intent.objects.update(next_try_at=intent.created_at)
-    assert intent_settle(intent_id=intent.pk) is True
-    assert processor.refunded(paid_ref("PAY-10021")) == [500]
-    reference = Refund.objects.get(intent=intent).reference
-    texts = {text for _id, text in notices}
-    assert len(texts) == 1
-    text = texts.pop()
-    assert text.startswith("5.00 EUR of PAY-10021 was refunded.")
-    assert reference in text
-
-
-def test_a_refund_that_was_joined_is_told_as_made_already(
-    talk: Conversation, lead: User, processor: Processor
-) -> None:
-    """The second call joins what is being checked, and runs again once that has settled."""
-    talk.say("refund 5.00 of PAY-10021")
-    review = talk.ask("refund_request", payment="PAY-10021", amount="5.00")
-    talk.approved(review, lead)
-    talk.act("refund_request", review)
-    joined = uuid4()
-    talk.run("refund_request", joined, payment="PAY-10021", amount="5.00")
-    intent = Intent.objects.get()
-    Intent.objects.update(next_try_at=intent.created_at)
-    assert intent_settle(intent_id=intent.pk) is True
-    content, artifact = talk.run("refund_request", joined, payment="PAY-10021", amount="5.00")
-    refund = Refund.objects.select_related("payment__customer").get(intent=intent)
-    assert content.startswith(
-        f"{refund.reference}: 5.00 EUR of PAY-10021 was already refunded to "
-        f"{refund.payment.customer.name}, to "
-    )
-    assert "Nothing was refunded again." in content
-    assert artifact["already_applied"] is True
-    made, artifact = talk.act("refund_request", review)
-    assert "5.00 EUR of PAY-10021 was refunded to" in made
-    assert artifact["already_applied"] is False
-    assert processor.refunded(paid_ref("PAY-10021")) == [500]
-
-
-def test_a_replay_of_the_call_gives_the_first_result_past_gate_and_limit(
-    talk: Conversation, lead: User, processor: Processor
-) -> None:
-    """The worker died after the refund was made: the same call runs again from its checkpoint."""
-    talk.say("refund PAY-10011")
-    review = talk.ask("refund_request", payment="PAY-10011")
-    talk.approved(review, lead)
-    first = talk.act("refund_request", review)
-    again = talk.act("refund_request", review)
-    assert again == first
-    assert again[1]["already_applied"] is False
-    assert processor.refunded(paid_ref("PAY-10011")) == [4000]
 
 
 def test_the_identity_of_a_refund_is_the_payment_and_the_amount(talk: Conversation) -> None:
