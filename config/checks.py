@@ -21,6 +21,8 @@ def _dotted_paths() -> Iterator[tuple[str, str]]:
         "RUN_SCOPE",
         "REVIEW_DECIDED",
         "CONVERSATION_NOTICE",
+        "CALL_SETTLED",
+        "CALL_OUTCOME",
         "TICKET_PAYMENT_RESOLVER",
         "TICKET_TEAM_RESOLVER",
         "TEXT_MASK",

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 
 from config import heartbeat
 
-WORKERS = ("turns", "quarantine", "exports")
+WORKERS = ("turns", "quarantine", "exports", "maintenance")
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
 

@@ -107,7 +107,7 @@ def _step(
     if wanted is None:
         return Say(_plain_answer(need, window, offered))
     step = step_next(need, window, needs)
-    if wanted not in offered and not _asks_all_the_same(step, wanted):
+    if wanted not in offered and not (offered and _asks_all_the_same(step, wanted)):
         return Say(f"I cannot {ABILITIES[wanted]} for you here: “{need.words}” is not done.")
     if isinstance(step, Act) and step.tool == wanted and wanted not in offered:
         return step

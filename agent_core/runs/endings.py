@@ -23,6 +23,7 @@ from agent_core.runs.journal import (
     run_event,
 )
 from agent_core.runs.models import Call, Run, StopRecord
+from agent_core.runs.settling import outcome_ask, unknown_settle
 from agent_core.runs.states import CallState, Role, RunState
 from agent_core.runs.wording import explain, outcome_unknown
 from reviews.services_closing import reviews_close
@@ -154,18 +155,22 @@ def so_far(run: Run) -> Answer:
 
     An effect that was being executed may have happened: it is told as not known yet.
     """
-    calls = [
-        {
-            "content": call.content or outcome_unknown(call.label),
-            "artifact": call.outcome,
-            "effect": call.effect,
-            "label": call.label,
-            "identity": call.identity,
-        }
-        for call in run.calls.all()
-        if call.outcome is not None or _in_the_air(call)
-    ]
+    calls = [_told(call) for call in run.calls.all() if call.outcome or _in_the_air(call)]
     return answer_compose(calls, rule="", evidence={})
+
+
+def _told(call: Call) -> dict[str, object]:
+    content, outcome = call.content, call.outcome
+    if outcome is None:
+        # Its worker died: the ledger may know more than the row.
+        content, outcome = outcome_ask(call) or (outcome_unknown(call.label), None)
+    return {
+        "content": content,
+        "artifact": outcome,
+        "effect": call.effect,
+        "label": call.label,
+        "identity": call.identity,
+    }
 
 
 def _in_the_air(call: Call) -> bool:
@@ -193,3 +198,4 @@ def _calls_close(run: Run) -> None:
         call.ended_at = timezone.now()
         call.save(update_fields=["state", "ended_at"])
         call_event(run, call)
+    unknown_settle(run)

@@ -27,6 +27,7 @@ from agent_core.runs.journal import (
     run_event,
 )
 from agent_core.runs.models import Conversation, Event, Message, Run
+from agent_core.runs.settling import unknown_settle
 from agent_core.runs.states import RUN_FINAL, Role, RunState
 from reviews.errors import ReviewRefused
 from reviews.models import Review
@@ -114,16 +115,24 @@ def run_retry(*, run: Run, actor: User) -> Run:
 
     Raises:
         NotFound: the run is somebody else's.
-        RunRefused: the run did not fail.
+        RunRefused: the run did not fail, or a part of it is still being checked.
     """
     if run.requester_id != actor.pk:
         raise NotFound
+    checking = unknown_settle(run)
     with transaction.atomic():
         conversation = conversation_lock(run.conversation_id)
         current = Run.objects.select_related("message").get(pk=run.pk)
         existing = Run.objects.filter(continues=current).first()
         if existing is not None:
             return existing
+        if checking:
+            raise RunRefused(
+                _(
+                    "A part of this request is still being checked. A message here tells how it "
+                    "ended; until then nothing is tried again, so that nothing is done twice."
+                )
+            )
         if current.state not in (RunState.FAILED, RunState.CANCELLED):
             raise RunRefused(_("Only a request that failed or was stopped can be tried again."))
         return _run_start(conversation, actor, current.message, continues=current)

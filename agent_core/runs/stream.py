@@ -30,6 +30,8 @@ POLL_SECONDS: Final = 2.0
 HEARTBEAT_SECONDS: Final = 10.0
 HEARTBEAT: Final = b": still here\n\n"
 PAGE: Final = 200
+ID_DIGITS: Final = 18
+"""More digits than any event number of ours has; longer ones Python and Postgres may refuse."""
 
 
 async def conversation_stream(
@@ -88,7 +90,8 @@ async def _start(conversation_id: UUID, last_event_id: str | None) -> int | None
     latest = await sync_to_async(_latest)(conversation_id)
     if not last_event_id:
         return latest
-    if not last_event_id.isascii() or not last_event_id.isdigit():
+    digits = last_event_id.isascii() and last_event_id.isdigit()
+    if not digits or len(last_event_id) > ID_DIGITS:
         return None
     asked = int(last_event_id)
     return asked if asked <= latest else None

@@ -14,9 +14,11 @@ from config.home import BASE_DIR
 # Workers get time to hand their runs back; a second Ctrl-C cuts it short.
 WORKER_ENDINGS = ((signal.SIGTERM, 20.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 5.0))
 WORKERS = {
-    "turns": ("turns,maintenance", 8),
+    "turns": ("turns", 8),
     "quarantine": ("quarantine", 1),
     "exports": ("exports", 2),
+    # Of its own: what frees stuck runs must not wait behind them.
+    "maintenance": ("maintenance", 3),
 }
 NODE_HOST = "countersign"
 

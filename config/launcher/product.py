@@ -14,7 +14,7 @@ from config.launcher.problems import CannotStart
 from config.launcher.supervisor import Supervisor, say
 
 SERVER_SECONDS = 60.0
-# Five Python processes load at once; on two busy cores that takes a while.
+# Six Python processes load at once; on two busy cores that takes a while.
 PROCESS_SECONDS = 120.0
 PEOPLE = (
     ("agent", "support agent, chats"),

@@ -16,5 +16,8 @@ CHARGE_REVIEW_ABOVE = env.amounts(
     "CHARGE_REVIEW_ABOVE", {"EUR": 200_000, "USD": 200_000, "JPY": 30_000_000}
 )
 
+# Tells a call that said "is being checked" how it has ended, and asks the ledger the same.
+CALL_SETTLED = "agent_core.runs.settling.call_settled"
+CALL_OUTCOME = "payments.settled.call_outcome"
 # Tells a conversation how something that was being checked has ended.
 CONVERSATION_NOTICE = "agent_core.runs.services.notice_post"
