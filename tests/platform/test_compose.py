@@ -17,6 +17,7 @@ SERVICES = {
     "worker-turns",
     "worker-quarantine",
     "worker-exports",
+    "worker-maintenance",
     "beat",
     "processor",
     "postgres",
@@ -46,6 +47,25 @@ def test_every_queue_has_a_worker() -> None:
     commands = " ".join(str(part.get("command")) for part in _compose()["services"].values())
     consumed = {queue for found in re.findall(r"-Q (\S+)", commands) for queue in found.split(",")}
     assert consumed == {queue.name for queue in settings.CELERY_TASK_QUEUES}
+
+
+def test_the_containers_are_the_launchers_workers_and_each_has_one_queue() -> None:
+    """Sweeps in a worker of turns would wait behind its slow model calls."""
+    from config import health
+    from config.launcher import parts
+
+    found = {}
+    for name, part in _compose()["services"].items():
+        if name.startswith("worker-"):
+            told = re.search(r"-n (\w+)@%h -Q (\S+) -P threads -c (\d+) ", part["command"])
+            assert told is not None, name
+            node, queues, threads = told.groups()
+            assert f"worker-{node}" == name
+            assert f"-d {node}@$$HOSTNAME" in part["healthcheck"]["test"][1]
+            found[node] = (queues, int(threads))
+    assert found == parts.WORKERS
+    assert sorted(found) == sorted(health.WORKERS)
+    assert all(queues == node for node, (queues, _threads) in found.items())
 
 
 def test_tables_checkpoints_and_roles_are_made_before_anything_serves() -> None:

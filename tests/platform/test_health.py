@@ -5,7 +5,7 @@ from django.test import Client, override_settings
 
 from config import heartbeat
 
-WORKERS = ("turns", "quarantine", "exports")
+WORKERS = ("turns", "quarantine", "exports", "maintenance")
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +37,7 @@ def test_readiness_names_the_workers_that_are_missing() -> None:
         "worker_turns": True,
         "worker_quarantine": False,
         "worker_exports": False,
+        "worker_maintenance": False,
     }
 
 

@@ -66,6 +66,7 @@ def test_readiness_knows_database_redis_and_each_worker(product: Launch) -> None
         "worker_turns": True,
         "worker_quarantine": True,
         "worker_exports": True,
+        "worker_maintenance": True,
     }
 
 
