@@ -48,13 +48,6 @@ class RunDrained(ControlError):
     retryable = True
 
 
-class DatabaseLost(ControlError):
-    """The database went away in the middle of a step; the run goes on from its checkpoint."""
-
-    code = "database.lost"
-    retryable = True
-
-
 class ModelFailed(CountersignError):
     """The model gave no usable answer."""
 

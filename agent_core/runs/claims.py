@@ -15,6 +15,7 @@ from django.utils import timezone
 from agent_core.errors import StaleAttempt
 from agent_core.runs.journal import conversation_lock, run_event
 from agent_core.runs.models import Run
+from agent_core.runs.moves import run_move
 from agent_core.runs.queue import run_enqueue_after_commit
 from agent_core.runs.states import RUN_CLAIMABLE, RUN_WORKING, RunState
 
@@ -47,8 +48,9 @@ def run_claim(run_id: UUID, *, quarantined: bool) -> Run | None:
     try:
         with transaction.atomic():
             conversation_lock(conversation_id)
-            taken = claimable.update(
-                state=RunState.RUNNING,
+            taken = run_move(
+                claimable,
+                RunState.RUNNING,
                 attempt=F("attempt") + 1,
                 lease_until=Now() + lease(),
                 claimed_at=timezone.now(),
@@ -90,8 +92,9 @@ def run_hand_back(run: Run) -> None:
     """Give a claimed run back to the queue, between two steps of a worker that leaves."""
     with transaction.atomic():
         conversation_lock(run.conversation_id)
-        moved = Run.objects.filter(pk=run.pk, attempt=run.attempt, state=RunState.RUNNING).update(
-            state=RunState.QUEUED,
+        moved = run_move(
+            Run.objects.filter(pk=run.pk, attempt=run.attempt, state=RunState.RUNNING),
+            RunState.QUEUED,
             lease_until=None,
             worked_seconds=F("worked_seconds") + worked(run),
         )
@@ -124,8 +127,7 @@ def run_next(conversation_id: UUID) -> None:
     waiting = runs.filter(state=RunState.PENDING).order_by("created_at").first()
     if waiting is None:
         return
-    moved = Run.objects.filter(pk=waiting.pk, state=RunState.PENDING).update(state=RunState.QUEUED)
-    if moved:
+    if run_move(Run.objects.filter(pk=waiting.pk, state=RunState.PENDING), RunState.QUEUED):
         waiting.refresh_from_db()
         run_event(waiting)
         run_enqueue_after_commit(waiting)
@@ -142,8 +144,9 @@ def leases_return() -> list[Run]:
             conversation_lock(run.conversation_id)
             # The attempt moves on at once, so that a worker that was only stalled is fenced off
             # before the next one has begun.
-            moved = expired(run).update(
-                state=RunState.QUEUED,
+            moved = run_move(
+                expired(run),
+                RunState.QUEUED,
                 lease_until=None,
                 attempt=F("attempt") + 1,
                 strikes=F("strikes") + (1 if run.quarantined else 0),

@@ -23,6 +23,7 @@ from agent_core.runs.journal import (
     run_event,
 )
 from agent_core.runs.models import Call, Run, StopRecord
+from agent_core.runs.moves import run_move
 from agent_core.runs.settling import outcome_ask, unknown_settle
 from agent_core.runs.states import CallState, Role, RunState
 from agent_core.runs.wording import explain, outcome_unknown
@@ -79,8 +80,9 @@ def run_end(
 
 def _row_end(run: Run, end: RunEnd, from_state: RunState, only: QuerySet[Run] | None) -> None:
     rows = Run.objects.all() if only is None else only
-    moved = rows.filter(pk=run.pk, attempt=run.attempt, state=from_state).update(
-        state=_STATE_BY_RULE.get(end.rule, RunState.DONE),
+    moved = run_move(
+        rows.filter(pk=run.pk, attempt=run.attempt, state=from_state),
+        _STATE_BY_RULE.get(end.rule, RunState.DONE),
         lease_until=None,
         ended_at=timezone.now(),
         worked_seconds=F("worked_seconds") + worked(run),

@@ -11,7 +11,6 @@ from django.utils.module_loading import import_string
 
 from agent_core.runs.errors import NotFound
 from agent_core.runs.models import Conversation, Event, Message, Run
-from agent_core.runs.states import RUN_FINAL
 
 Viewer = User | AnonymousUser
 
@@ -48,15 +47,6 @@ def event_latest(conversation_id: UUID) -> int:
     """Return the id of the latest event, 0 when there is none."""
     latest = Event.objects.filter(conversation_id=conversation_id).order_by("-pk").first()
     return latest.pk if latest else 0
-
-
-def open_runs(conversation: Conversation) -> QuerySet[Run]:
-    """Return the runs of a conversation that have not ended, oldest first."""
-    return (
-        conversation.runs.exclude(state__in=RUN_FINAL)
-        .select_related("message")
-        .order_by("created_at")
-    )
 
 
 def run_full(user: Viewer, run_id: UUID) -> Run:

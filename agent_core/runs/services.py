@@ -27,6 +27,7 @@ from agent_core.runs.journal import (
     run_event,
 )
 from agent_core.runs.models import Conversation, Event, Message, Run
+from agent_core.runs.moves import run_move
 from agent_core.runs.settling import unknown_settle
 from agent_core.runs.states import RUN_FINAL, Role, RunState
 from reviews.errors import ReviewRefused
@@ -153,12 +154,12 @@ def run_wake(run_id: UUID) -> bool:
     """Move a waiting run on if all its reviews are final; under the conversation's lock."""
     if Review.objects.filter(run_id=run_id).exclude(state__in=REVIEW_FINAL).exists():
         return False
-    moved = Run.objects.filter(pk=run_id, state=RunState.WAITING).update(state=RunState.DECIDED)
+    moved = run_move(Run.objects.filter(pk=run_id), RunState.DECIDED)
     if moved:
         run = Run.objects.get(pk=run_id)
         run_event(run)
         run_next(run.conversation_id)
-    return bool(moved)
+    return moved
 
 
 def run_wait(run: Run, worked_seconds: int) -> None:
@@ -170,8 +171,9 @@ def run_wait(run: Run, worked_seconds: int) -> None:
     """
     with transaction.atomic():
         conversation_lock(run.conversation_id)
-        moved = Run.objects.filter(pk=run.pk, attempt=run.attempt, state=RunState.RUNNING).update(
-            state=RunState.WAITING,
+        moved = run_move(
+            Run.objects.filter(pk=run.pk, attempt=run.attempt),
+            RunState.WAITING,
             lease_until=None,
             quarantined=False,
             strikes=0,

@@ -25,11 +25,10 @@ class RunState(TextChoices):
 
 RUN_MOVES: Final[Mapping[str, frozenset[str]]] = {
     RunState.PENDING: frozenset({RunState.QUEUED, RunState.CANCELLED}),
-    # A queued run may also be handed back to the queue or fail before its first step.
-    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELLED, RunState.FAILED}),
+    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELLED}),
     RunState.RUNNING: frozenset(
         {
-            RunState.RUNNING,
+            # Handed back by its worker, or taken from a dead one.
             RunState.QUEUED,
             RunState.WAITING,
             RunState.DONE,
