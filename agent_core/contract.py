@@ -132,7 +132,9 @@ class RunContext:
 
     `rights` are permission names such as ``payments.request_refund``. `words` are the staff
     member's own messages in this conversation, oldest first; `told` what tools answered in it, as
-    pairs of what was done and the text. `fence` must be called inside the
+    pairs of what was done and the text. `beside` holds, while the gate judges a batch, the calls of
+    that batch, each with what it asks of a person if it was judged before this one: two calls must
+    not both count on the same remainder. `fence` must be called inside the
     transaction of every intent: it raises StaleAttempt once another worker owns the run.
     """
 
@@ -149,6 +151,7 @@ class RunContext:
     told: tuple[tuple[str, str], ...] = ()
     call_id: UUID | None = None
     review_id: UUID | None = None
+    beside: Mapping[UUID, ReviewProposal | None] = field(default_factory=dict)
     fence: Callable[[], None] = _no_fence
     bind_customer: Callable[[UUID, str], None] = _no_bind
 

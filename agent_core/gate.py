@@ -68,9 +68,14 @@ class Gate:
         self._history = history
 
     def batch(self, calls: Sequence[Mapping[str, Any]]) -> list[Gated]:
-        """Return the calls with their verdicts, in call order."""
+        """Return the calls with their verdicts, in call order; each knows what those before ask."""
         first_of: dict[str, str] = {}
-        gated = [self._call(call, first_of) for call in calls]
+        beside: dict[UUID, ReviewProposal | None] = {UUID(str(call["id"])): None for call in calls}
+        gated = []
+        for call in calls:
+            item = self._call(call, first_of, beside)
+            beside[UUID(item.record.id)] = item.record.proposal
+            gated.append(item)
         if any(item.record.verdict == "block" for item in gated):
             gated = [_held(item) for item in gated]
         return gated
@@ -91,7 +96,12 @@ class Gate:
             return Verdict(kind="block", rule="right.missing", text=RIGHT_TEXT)
         return _ruled(tool, context, arguments, facts)
 
-    def _call(self, call: Mapping[str, Any], first_of: dict[str, str]) -> Gated:
+    def _call(
+        self,
+        call: Mapping[str, Any],
+        first_of: dict[str, str],
+        beside: Mapping[UUID, ReviewProposal | None],
+    ) -> Gated:
         try:
             if call.get("malformed"):
                 raise ArgumentsBad("The details of this call could not be read.")
@@ -106,7 +116,7 @@ class Gate:
         repeat = self._repeat(call, checked, identity, first_of)
         if repeat is not None:
             return repeat
-        context = replace(self._context, call_id=UUID(str(call["id"])))
+        context = replace(self._context, call_id=UUID(str(call["id"])), beside=dict(beside))
         facts = _facts(tool, context, checked.arguments)
         verdict = _ruled(tool, context, checked.arguments, facts)
         proposal: ReviewProposal | None = None

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
+from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q, Sum
@@ -15,6 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agent_core.contract import RunContext
+from agent_core.policy import ReviewProposal
 from payments import balances
 from payments.lookups import invoice_named, payment_named
 from payments.models import IntentCall, Payment
@@ -25,15 +28,21 @@ from reviews.models import Review
 from reviews.states import State
 
 Facts = Mapping[str, Any]
+Beside = Mapping[UUID, ReviewProposal | None]
+NOTHING: Final[Beside] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a payment holds for a new request: paid, minus refunded, minus what waits."""
+    """What a payment holds for a new request: paid, minus refunded, minus what waits.
+
+    `beside_minor` is what earlier calls of the same batch ask, and waits nowhere yet.
+    """
 
     left_minor: int
     refunded_minor: int
     waiting_minor: int
+    beside_minor: int
 
 
 def review_of(context: RunContext) -> Review | None:
@@ -43,14 +52,16 @@ def review_of(context: RunContext) -> Review | None:
     return Review.objects.filter(call_id=context.call_id).first()
 
 
-def payment_left_for(payment: Payment, own: Review | None) -> Left:
+def payment_left_for(payment: Payment, own: Review | None, beside: Beside = NOTHING) -> Left:
     """Return what is left for a request. Once it is approved, waiting ones no longer count."""
     refunded = balances.refunded_minor(payment)
     left = balances.payment_left(payment)
     if own is not None and own.state == State.APPROVED:
-        return Left(left, refunded, 0)
-    waiting = _waiting(Q(subject_id=payment.pk), own)
-    return Left(max(0, left - waiting), refunded, waiting)
+        return Left(left, refunded, 0, 0)
+    waiting = _waiting(Q(subject_id=payment.pk), own, beside)
+    asked = [ask for ask in _refunds(beside) if ask.subject_id == payment.pk]
+    same = sum(ask.amount_minor or 0 for ask in asked)
+    return Left(max(0, left - waiting - same), refunded, waiting, same)
 
 
 def refund_wanted(payment: Payment, amount: str, left_minor: int) -> int:
@@ -75,7 +86,7 @@ def refund_facts(context: RunContext, arguments: Mapping[str, Any]) -> Facts | N
     if payment is None or payment.state != PaymentState.SUCCEEDED:
         return None
     own = review_of(context)
-    held = payment_left_for(payment, own)
+    held = payment_left_for(payment, own, context.beside)
     try:
         wanted = refund_wanted(payment, str(arguments.get("amount", "")), held.left_minor)
     except MoneyInvalid:
@@ -92,6 +103,7 @@ def refund_facts(context: RunContext, arguments: Mapping[str, Any]) -> Facts | N
         "left_minor": held.left_minor,
         "refunded_minor": held.refunded_minor,
         "waiting_minor": held.waiting_minor,
+        "beside_minor": held.beside_minor,
         "begun": _begun(context),
         "attaches": going is not None and going.amount_minor == wanted,
         "today_minor": _today(context, payment.currency, own),
@@ -131,12 +143,21 @@ def _today(context: RunContext, currency: str, own: Review | None) -> int:
     sent = balances.refunded_today(context.requester_id, currency)
     if own is not None and own.state == State.APPROVED:
         return sent
-    asked = Q(requested_by_id=context.requester_id, currency=currency)
-    return sent + _waiting(asked & Q(created_at__gte=balances.day_start()), own)
+    mine = Q(requested_by_id=context.requester_id, currency=currency)
+    waiting = _waiting(mine & Q(created_at__gte=balances.day_start()), own, context.beside)
+    asked = [ask for ask in _refunds(context.beside) if ask.currency == currency]
+    return sent + waiting + sum(ask.amount_minor or 0 for ask in asked)
 
 
-def _waiting(about: Q, own: Review | None) -> int:
-    """Sum the refunds that wait for a decision now.
+def _refunds(beside: Beside) -> list[ReviewProposal]:
+    return [ask for ask in beside.values() if ask is not None and ask.kind == "refund"]
+
+
+def _waiting(about: Q, own: Review | None, beside: Beside) -> int:
+    """Sum the refunds that wait for a decision now, but for those of the batch being judged.
+
+    A gate that runs again after a crash finds its own batch's reviews: each would count twice, and
+    a later call against an earlier one.
 
     An approved one runs within seconds and is then the ledger's. One that was approved and then
     blocked stays unused for ever, and must not hold the rest of its payment back.
@@ -146,4 +167,5 @@ def _waiting(about: Q, own: Review | None) -> int:
     )
     if own is not None:
         rows = rows.exclude(pk=own.pk)
+    rows = rows.exclude(call_id__in=tuple(beside))
     return rows.aggregate(total=Sum("amount_minor"))["total"] or 0

@@ -68,8 +68,14 @@ def refund_above_left(proposal: Proposal, facts: Facts) -> Verdict | None:
         "wanted": _amount(facts, "wanted_minor"),
         "left": _amount(facts, "left_minor"),
         "waiting": _amount(facts, "waiting_minor"),
+        "beside": _amount(facts, "beside_minor"),
     }
-    if facts["waiting_minor"]:
+    if facts["beside_minor"]:
+        text = _(
+            "{beside} of {payment} is asked for in the same message; beside it {left} can still be "
+            "refunded, and {wanted} is more. Nothing was refunded."
+        )
+    elif facts["waiting_minor"]:
         text = _(
             "{waiting} of {payment} already waits for a decision; beside it {left} can still be "
             "refunded. Nothing was refunded now."

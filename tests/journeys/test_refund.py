@@ -262,27 +262,29 @@ def test_b33_what_waits_counts_against_the_rest(
     assert sent_back(product, "PAY-B33B") == [6000]
 
 
-def test_b33_of_two_waiting_that_exceed_the_payment_one_passes(
+def test_b33_two_of_one_message_that_exceed_the_payment_are_both_refused_at_once(
     chat: Chat, product: Processor
 ) -> None:
-    """Both are asked in one batch, so each gate sees 100.00 left; both run at once when approved.
-
-    The later one finds 40.00 under the lock and is blocked with that sum.
-    """
+    """Judged in order; two conversations at once meet the ledger's lock (tests/concurrency)."""
     payment_add(10_000, unique="B33C")
-    run = chat.say("refund 60.00 of PAY-B33C and 60.50 of PAY-B33C")
+    run = chat.say("refund 60.00 of PAY-B33C and 70.00 of PAY-B33C")
+    assert (stop(run)[0], chat.reviews()) == ("policy_block", [])
+    assert [call.rule for call in chat.calls()] == ["batch.held", "refund.above_left"]
+    refused = chat.calls()[1].content
+    assert refused == (
+        "60.00 EUR of PAY-B33C is asked for in the same message; beside it 40.00 EUR can still be "
+        "refunded, and 70.00 EUR is more. Nothing was refunded."
+    )
+    assert refused in chat.answer()
+    assert (sent_back(product, "PAY-B33C"), Intent.objects.count()) == ([], 0)
+
+
+def test_b33_two_of_one_message_that_fit_are_both_made(chat: Chat, product: Processor) -> None:
+    payment_add(10_000, unique="B33D")
+    chat.say("refund 60.00 of PAY-B33D and 40.00 of PAY-B33D")
     for review in chat.reviews():
         approve(review)
-    run.refresh_from_db()
-    assert stop(run)[0] == "policy_block"
-    (sent,) = sent_back(product, "PAY-B33C")
-    assert sent in (6000, 6050)
-    assert sorted(call.state for call in chat.calls()) == ["done", "refused"]
-    (refused,) = [call for call in chat.calls() if call.state == "refused"]
-    left = {6000: "40.00 EUR", 6050: "39.50 EUR"}[sent]
-    assert f"{left} can still be refunded" in refused.content
-    assert refused.content in chat.answer()
-    assert Intent.objects.count() == 1
+    assert sorted(sent_back(product, "PAY-B33D")) == [4000, 6000]
 
 
 def test_b34_five_hundred_yen_are_five_hundred(chat: Chat, product: Processor, style: str) -> None:

@@ -85,14 +85,21 @@ class Conversation:
         call = {"id": str(uuid4()), "position": 0, "tool": tool, "arguments": arguments}
         return Gate(self.toolset, self.context(), []).batch([call])[0]
 
-    def run(self, tool: str, call_id: UUID | None = None, **arguments: str) -> Said:
-        """Run one tool through the one boundary."""
-        return self._executed(tool, self.context(call_id), arguments)
+    def gated_together(self, tool: str, *each: dict[str, str]) -> list[Gated]:
+        """Ask the gate about several calls of one model message."""
+        return self.gated_again(
+            [
+                {"id": str(uuid4()), "position": place, "tool": tool, "arguments": arguments}
+                for place, arguments in enumerate(each)
+            ]
+        )
 
-    def ask(self, tool: str, **arguments: str) -> Review:
-        """Have the gate send a call to a person, and store what that person is asked."""
-        gated = self.gated(tool, **arguments)
-        assert gated.record.verdict == "review", gated.record
+    def gated_again(self, calls: list[dict[str, Any]]) -> list[Gated]:
+        """Ask the gate about the very calls of a batch, as after a crash."""
+        return Gate(self.toolset, self.context(), []).batch(calls)
+
+    def stored(self, gated: Gated) -> Review:
+        """Store what a person is asked about one call."""
         assert gated.record.proposal is not None
         return review_propose(
             run_id=self.run_id,
@@ -102,6 +109,16 @@ class Conversation:
             proposal=gated.record.proposal,
             arguments=gated.record.arguments,
         )
+
+    def run(self, tool: str, call_id: UUID | None = None, **arguments: str) -> Said:
+        """Run one tool through the one boundary."""
+        return self._executed(tool, self.context(call_id), arguments)
+
+    def ask(self, tool: str, **arguments: str) -> Review:
+        """Have the gate send a call to a person, and store what that person is asked."""
+        gated = self.gated(tool, **arguments)
+        assert gated.record.verdict == "review", gated.record
+        return self.stored(gated)
 
     def approved(self, review: Review, lead: User, changes: dict[str, Any] | None = None) -> Review:
         """Have somebody approve."""

@@ -15,6 +15,7 @@ REFUND: dict[str, Any] = {
     "wanted_minor": 500,
     "left_minor": 4000,
     "waiting_minor": 0,
+    "beside_minor": 0,
     "begun": False,
     "attaches": False,
     "today_minor": 0,

@@ -1,11 +1,13 @@
 """What bounds a refund: what is left of the payment, the person's day, and what waits of both."""
 
-from uuid import UUID
+from typing import Any
 
 from django.contrib.auth.models import User
 
+from agent_core.gate import Gated
 from payments.models import Refund
-from reviews.services import review_propose, review_reject
+from reviews.models import Review
+from reviews.services import review_reject
 from tests.payments.assistant.stage import Conversation, paid_ref
 from tests.payments.processor import Processor
 
@@ -26,22 +28,10 @@ def test_what_waits_counts_for_a_new_request(talk: Conversation) -> None:
 def test_of_two_approved_only_what_is_left_passes_and_the_rest_can_be_asked_again(
     talk: Conversation, lead: User, processor: Processor
 ) -> None:
-    """Both stand in one batch, so neither waits yet when the other is gated (B33)."""
+    """Both are judged at once in two runs, so neither waits yet for the other one (B33)."""
     talk.say("refund 30.00 of PAY-10011, twice")
     gated = [talk.gated("refund_request", payment="PAY-10011", amount="30.00") for _ in range(2)]
-    both = []
-    for item in gated:
-        assert item.record.proposal is not None
-        both.append(
-            review_propose(
-                run_id=talk.run_id,
-                call_id=UUID(item.record.id),
-                conversation_id=talk.id,
-                requester=talk.user,
-                proposal=item.record.proposal,
-                arguments=item.record.arguments,
-            )
-        )
+    both = [talk.stored(item) for item in gated]
     for review in both:
         talk.approved(review, lead)
     assert talk.act("refund_request", both[0])[1]["code"] == "refund.completed"
@@ -91,3 +81,74 @@ def test_the_daily_limit_counts_what_waits_and_what_was_sent(
     assert (again.record.verdict, again.record.rule) == ("block", "refund.daily_limit")
     assert "40.00 EUR is still free today" in again.record.content
     assert Refund.objects.filter(requested_by=talk.user).count() == 1
+
+
+def part(payment: str, amount: str) -> dict[str, str]:
+    """Return the arguments of one refund."""
+    return {"payment": payment, "amount": amount}
+
+
+def ruled(gated: list[Gated]) -> list[tuple[str, str]]:
+    """Return verdict and rule of each call."""
+    return [(item.record.verdict, item.record.rule) for item in gated]
+
+
+def test_two_refunds_of_one_message_do_not_both_count_on_the_same_rest(talk: Conversation) -> None:
+    talk.say("refund 25.00 and 20.00 of PAY-10011")
+    first, second = talk.gated_together(
+        "refund_request", part("PAY-10011", "25.00"), part("PAY-10011", "20.00")
+    )
+    assert ruled([first, second]) == [("block", "batch.held"), ("block", "refund.above_left")]
+    assert second.record.content == (
+        "25.00 EUR of PAY-10011 is asked for in the same message; beside it 15.00 EUR can still be "
+        "refunded, and 20.00 EUR is more. Nothing was refunded."
+    )
+    assert Review.objects.count() == 0
+
+
+def test_two_refunds_of_one_message_that_fit_wait_and_the_cards_count_down(
+    talk: Conversation,
+) -> None:
+    talk.say("refund 25.00 and the rest of PAY-10011")
+    gated = talk.gated_together("refund_request", part("PAY-10011", "25.00"), part("PAY-10011", ""))
+    assert ruled(gated) == [("review", "refund.always")] * 2
+    assert [talk.stored(item).amount_minor for item in gated] == [2500, 1500]
+    left = [item.record.proposal.card[1]["text"] for item in gated if item.record.proposal]
+    assert "Left to refund 15.00 EUR." in left[0]
+    assert "Left to refund 0.00 EUR." in left[1]
+
+
+def test_refunds_of_two_payments_of_one_message_count_for_the_day_together(
+    talk: Conversation, settings: Any
+) -> None:
+    settings.REFUND_DAILY_LIMIT = {"EUR": 1000}
+    talk.say("refund 6.00 of PAY-10011 and 4.01 of PAY-10012")
+    calls = [part("PAY-10011", "6.00"), part("PAY-10012", "4.01")]
+    gated = talk.gated_together("refund_request", *calls)
+    assert ruled(gated)[1] == ("block", "refund.daily_limit")
+    assert "4.00 EUR is still free today" in gated[1].record.content
+    calls[1]["amount"] = "4.00"
+    gated = talk.gated_together("refund_request", *calls)
+    assert ruled(gated) == [("review", "refund.always")] * 2
+
+
+def test_a_gate_that_runs_again_judges_its_batch_as_before(talk: Conversation) -> None:
+    """The worker died between storing the reviews and the checkpoint behind them."""
+    talk.say("refund 25.00 and 15.00 of PAY-10011")
+    gated = talk.gated_together(
+        "refund_request", part("PAY-10011", "25.00"), part("PAY-10011", "15.00")
+    )
+    for item in gated:
+        talk.stored(item)
+    calls = [
+        {
+            "id": item.record.id,
+            "position": item.record.position,
+            "tool": item.record.tool,
+            "arguments": item.record.arguments,
+        }
+        for item in gated
+    ]
+    assert ruled(talk.gated_again(calls)) == ruled(gated) == [("review", "refund.always")] * 2
+    # For everybody else they wait.
+    assert talk.gated("refund_request", payment="PAY-10011").record.rule == "refund.above_left"
