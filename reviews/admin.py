@@ -23,6 +23,7 @@ from reviews import words
 from reviews.admin_deciding import Submission, forms_for, submission_read
 from reviews.admin_rights import LookOnlyAdmin, actor_of
 from reviews.errors import AlreadyDecided, Expired, FourEyes, NoRight, NotFound, ReviewRefused
+from reviews.forms import version_seen
 from reviews.models import Review
 from reviews.selectors import choices_for, reviews_visible
 from reviews.services import review_try_refused
@@ -111,15 +112,12 @@ class ReviewAdmin(LookOnlyAdmin):
         self._report(request, results, Decision.REJECT)
         return None
 
-    def _items(
-        self, request: HttpRequest, queryset: QuerySet[Review]
-    ) -> list[tuple[UUID, int | None]]:
+    def _items(self, request: HttpRequest, queryset: QuerySet[Review]) -> list[tuple[UUID, int]]:
         """Pair each review with the version that the summary showed."""
-        seen = {
-            review.pk: request.POST.get(f"version_{review.pk}", "")
+        return [
+            (review.pk, version_seen(request.POST.get(f"version_{review.pk}", "")))
             for review in queryset[:BULK_MOST]
-        }
-        return [(pk, int(text) if text.isdecimal() else None) for pk, text in seen.items()]
+        ]
 
     def _summary(
         self,

@@ -49,7 +49,7 @@ class Submission:
         }
         if self.decision is Decision.WITHDRAW:
             return review_withdraw(**common)
-        common |= {"note": given.get("note", ""), "version": given.get("version")}
+        common |= {"note": given.get("note", ""), "version": given.get("version") or 0}
         if self.decision is Decision.REJECT:
             return review_reject(sentence=given.get("sentence", ""), **common)
         if self.decision is Decision.RAISE:
@@ -68,7 +68,7 @@ class Submission:
 
 def submission_read(review: Review, decision: Decision, posted: QueryDict) -> Submission:
     """Read what was posted; fields nobody offered count as changes, so that they are refused."""
-    form = FORMS[decision](posted)
+    form = FORMS[decision](posted.dict())
     changes: dict[str, object] = {
         name: value for name, value in posted.dict().items() if name not in _NOT_CHANGES
     }
@@ -93,5 +93,7 @@ def forms_for(
         if submission is not None and submission.decision is decision:
             form = submission.form
             form.auto_id = f"{decision.value}_%s"
+            # What was typed is kept; the version is the one that the page shows now.
+            form.data = {**form.data, "version": str(review.version)}
         rows.append({"decision": decision.value, "button": buttons[decision], "form": form})
     return rows

@@ -9,13 +9,26 @@ from reviews.changes import TEXT_LENGTH, VALUE_LENGTH
 from reviews.states import Decision
 
 
+def version_seen(text: str) -> int:
+    """Return the version that a page says it showed, 0 when it says none that can be read.
+
+    Versions begin with 1, so whoever posts without one is told that the request has changed.
+    """
+    known = text.isascii() and text.isdigit() and len(text) < 8
+    return int(text) if known else 0
+
+
 class DecisionForm(forms.Form):
     """What every decision carries: which version was seen, and a note that stays inside."""
 
-    version = forms.IntegerField(widget=forms.HiddenInput)
+    version = forms.CharField(required=False, widget=forms.HiddenInput)
     note = forms.CharField(
         label=_("Internal note"), required=False, max_length=TEXT_LENGTH, widget=forms.Textarea
     )
+
+    def clean_version(self) -> int:
+        """Read the version; an unreadable one is left to the service, which refuses it."""
+        return version_seen(str(self.cleaned_data["version"]))
 
 
 class ChangeForm(DecisionForm):

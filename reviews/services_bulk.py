@@ -27,22 +27,20 @@ class Result:
 
 
 def reviews_approve(
-    *, items: Sequence[tuple[UUID, int | None]], actor: User, channel: str
+    *, items: Sequence[tuple[UUID, int]], actor: User, channel: str
 ) -> list[Result]:
     """Approve each (review, version seen) as it stands."""
     return [_one(pk, version, actor, channel, None) for pk, version in items[:BULK_MOST]]
 
 
 def reviews_reject(
-    *, items: Sequence[tuple[UUID, int | None]], actor: User, channel: str, sentence: str
+    *, items: Sequence[tuple[UUID, int]], actor: User, channel: str, sentence: str
 ) -> list[Result]:
     """Reject each (review, version seen) with the same sentence."""
     return [_one(pk, version, actor, channel, sentence) for pk, version in items[:BULK_MOST]]
 
 
-def _one(
-    review_id: UUID, version: int | None, actor: User, channel: str, sentence: str | None
-) -> Result:
+def _one(review_id: UUID, version: int, actor: User, channel: str, sentence: str | None) -> Result:
     try:
         if sentence is None:
             review = review_approve(

@@ -19,6 +19,7 @@ from desk.reach import conversation_or_404, own_run_or_404, review_or_404
 from desk.views.people import person
 from desk.words import key_read
 from reviews.errors import ReviewRefused
+from reviews.forms import version_seen
 from reviews.models import Review
 from reviews.services import review_approve, review_raise, review_reject, review_withdraw
 from reviews.states import Channel, Decision
@@ -106,7 +107,7 @@ def _decide(request: HttpRequest, review: Review, channel: Channel) -> Review:
     common: dict[str, Any] = {"review_id": review.pk, "actor": actor, "channel": channel}
     if wanted == Decision.WITHDRAW:
         return review_withdraw(**common)
-    common |= {"note": form.get("note", ""), "version": _version(form.get("version", ""))}
+    common |= {"note": form.get("note", ""), "version": version_seen(form.get("version", ""))}
     if wanted == Decision.APPROVE:
         return review_approve(**common)
     if wanted == Decision.REJECT:

@@ -26,7 +26,8 @@ def card(enter: Enter, user: User, review: Review) -> str:
 
 def decide(enter: Enter, user: User, review: Review, **form: str) -> Any:
     """Post a decision as a browser without scripts does."""
-    return enter(user).post(reverse("api-decision", args=[review.pk]), form, follow=True)
+    posted = {"version": "1", **form}
+    return enter(user).post(reverse("api-decision", args=[review.pk]), posted, follow=True)
 
 
 def facts(review: Review) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def test_the_second_to_decide_is_told_who_and_when(
     assert "Maria Lopes approved this on" in words(answer.content.decode())
     assert facts(review) == before
     as_data = enter(samuel).post(
-        reverse("api-decision", args=[review.pk]), {"decision": "approve"}, **DATA
+        reverse("api-decision", args=[review.pk]), {"decision": "approve", "version": "1"}, **DATA
     )
     assert as_data.status_code == 409
     assert as_data.json()["error"].startswith("Maria Lopes approved this on")

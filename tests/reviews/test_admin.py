@@ -210,9 +210,8 @@ def test_the_list_action_rejects_with_one_sentence(ask: Ask, lea: User, signed_i
     blank = client.post(LIST, chosen("reject_chosen", first, second, confirmed="yes", sentence=" "))
     assert b"Write a sentence for the people who asked." in blank.content
     assert Review.objects.filter(state="pending").count() == 2
-    done = client.post(
-        LIST, chosen("reject_chosen", first, second, confirmed="yes", sentence="No.")
-    )
+    more = {"confirmed": "yes", **{f"version_{r.pk}": "1" for r in (first, second)}}
+    done = client.post(LIST, chosen("reject_chosen", first, second, sentence="No.", **more))
     assert said(done)[0] == "2 of 2 rejected."
     assert set(Review.objects.values_list("state", "sentence")) == {("rejected", "No.")}
 
@@ -227,6 +226,38 @@ def test_a_version_raised_after_the_summary_is_left_out(
     assert said(done)[0] == "0 of 1 approved."
     review.refresh_from_db()
     assert review.state == "pending"
+
+
+@pytest.mark.parametrize("version", [None, "", "x", "²", "1" * 5000])
+def test_the_list_decides_nothing_whose_version_it_did_not_show(
+    ask: Ask, lea: User, signed_in: In, version: str | None
+) -> None:
+    review = ask()
+    more = {} if version is None else {f"version_{review.pk}": version}
+    for action, sentence in (("approve_chosen", ""), ("reject_chosen", "No.")):
+        posted = chosen(action, review, confirmed="yes", sentence=sentence, **more)
+        texts = said(signed_in(lea).post(LIST, posted))
+        assert texts[0].startswith("0 of 1 ")
+        assert "This request was changed since you opened it." in texts[1]
+    review.refresh_from_db()
+    assert review.state == "pending"
+
+
+@pytest.mark.parametrize("version", [None, "", "x", "²", "1" * 5000])
+@pytest.mark.parametrize("decision", ["approve", "change", "raise", "reject"])
+def test_a_page_that_shows_no_version_decides_nothing(
+    ask: Ask, lea: User, signed_in: In, decision: str, version: str | None
+) -> None:
+    review = ask()
+    before = facts(review)
+    posted = {"sentence": "No."} if decision == "reject" else {"amount": "10.00"}
+    if version is not None:
+        posted["version"] = version
+    response = signed_in(lea).post(route(review, decision), posted)
+    assert response.status_code == 422
+    assert b"This request was changed since you opened it." in response.content
+    assert b'name="version" value="1"' in response.content
+    assert facts(review) == before
 
 
 @pytest.fixture(params=["view", "view+change+delete+add", "rights removed meanwhile"])

@@ -100,7 +100,7 @@ def test_b54_after_the_requester_was_changed_on_the_page_the_stored_one_still_co
 def test_b54_in_bulk_only_the_others_pass_and_each_has_its_result(ask: Ask, lea: User) -> None:
     own, first, second = ask(requester=lea), ask(), ask()
     results = reviews_approve(
-        items=[(first.pk, 1), (own.pk, 1), (second.pk, None)], actor=lea, channel="admin"
+        items=[(first.pk, 1), (own.pk, 1), (second.pk, 1)], actor=lea, channel="admin"
     )
     assert [result.accepted for result in results] == [True, False, True]
     assert "You asked for this yourself" in results[1].text
