@@ -54,7 +54,9 @@ class Submission:
             return review_reject(sentence=given.get("sentence", ""), **common)
         if self.decision is Decision.RAISE:
             return review_raise(changes=self.changes, **common)
-        return review_approve(changes=self.changes, **common)
+        # On the plain button what counts as a change is forged; with none it is an approval.
+        changes = self.changes if self.decision is Decision.CHANGE else self.changes or None
+        return review_approve(changes=changes, **common)
 
     def error_add(self, refusal: ReviewRefused) -> None:
         """Put the sentence where the person looks: beside the field, or at the top."""

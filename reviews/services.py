@@ -84,11 +84,12 @@ def review_approve(
 ) -> Review:
     """Approve as it stands, or with a lower amount or another reason, in one step.
 
+    `changes` given, however empty, means an approval with changes: without one it is refused.
     `version` is the one the person looked at; without it the present one is meant.
 
     Raises: NotFound or a ReviewRefused, whose message is for the person; nothing has changed then.
     """
-    decision = Decision.CHANGE if changes else Decision.APPROVE
+    decision = Decision.APPROVE if changes is None else Decision.CHANGE
     return attempt_decide(
         Try(review_id, actor, channel, decision, changes=changes, note=note, version=version),
         approved,

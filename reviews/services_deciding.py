@@ -130,6 +130,11 @@ def _changed(review: Review) -> Changed:
 def approved(review: Review, attempt: Try) -> Review:
     """Approve what stands, or less."""
     changes = changes_checked(review, attempt.changes)
+    if attempt.decision is Decision.CHANGE and not changes:
+        raise ChangeRefused(
+            _("Nothing was changed. Use “%(button)s” to approve the request as it is.")
+            % {"button": review.button}
+        )
     values: dict[str, Any] = {}
     if changes:
         proposal = changed_proposal(review, changes, attempt.actor)

@@ -122,14 +122,11 @@ def _decide(request: HttpRequest, review: Review, channel: Channel) -> Review:
 
 
 def _changes(form: QueryDict, review: Review) -> dict[str, str]:
-    """Return the fields in which the form differs from what it was shown with."""
-    written = {name: str(form.get(name, "")).strip() for name in review.fields}
+    """Return the fields in which the form differs from what it was shown with.
+
+    An emptied one differs too: the service refuses it, and nobody approves what they took out.
+    """
+    written = {name: str(form[name]).strip() for name in review.fields if name in form}
     return {
-        name: text
-        for name, text in written.items()
-        if text and text != str(review.fields[name]).strip()
+        name: text for name, text in written.items() if text != str(review.fields[name]).strip()
     }
-
-
-def _version(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else None

@@ -27,3 +27,30 @@ def test_a_decision_without_a_version_that_can_be_read_decides_nothing(
     assert answer.json()["error"].startswith("This request was changed since you opened it.")
     assert facts(review) == before
     assert ReviewDecision.objects.get().refused_because == "review.changed"
+
+
+@pytest.mark.parametrize("amount", ["", "   "])
+def test_an_emptied_amount_is_refused_and_not_taken_for_the_whole_one(
+    enter: Enter, maria: User, review: Review, amount: str
+) -> None:
+    before = facts(review)
+    form = {"decision": "change", "amount": amount, "reason": "the box was crushed", "version": "1"}
+    answer = enter(maria).post(reverse("api-decision", args=[review.pk]), form, **DATA)
+    assert answer.status_code == 409
+    said = "Write the new value in one line, or leave the field as it was."
+    assert answer.json()["error"] == said
+    assert facts(review) == before
+    assert ReviewDecision.objects.get().refused_because == "review.change_refused"
+
+
+@pytest.mark.parametrize("form", [{}, {"amount": " 5.00 ", "reason": "the box was crushed"}])
+def test_an_approval_with_changes_that_changes_nothing_is_refused(
+    enter: Enter, maria: User, review: Review, form: dict[str, str]
+) -> None:
+    before = facts(review)
+    posted = {"decision": "change", "version": "1", **form}
+    answer = enter(maria).post(reverse("api-decision", args=[review.pk]), posted, **DATA)
+    assert answer.status_code == 409
+    said = "Nothing was changed. Use “Approve 5.00 EUR” to approve the request as it is."
+    assert answer.json()["error"] == said
+    assert facts(review) == before

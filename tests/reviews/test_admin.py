@@ -83,6 +83,18 @@ def test_an_administrator_approves_less(ask: Ask, signed_in: In, db: None) -> No
     )
 
 
+def test_an_approval_with_changes_that_changes_nothing_is_refused_in_the_administration(
+    ask: Ask, lea: User, signed_in: In
+) -> None:
+    review = ask()
+    before = facts(review)
+    posted = {"version": "1", "amount": "25.00", "reason": "damaged"}
+    response = signed_in(lea).post(route(review, "change"), posted)
+    assert response.status_code == 422
+    assert b"Nothing was changed." in response.content
+    assert facts(review) == before
+
+
 def test_a_rejection_has_a_sentence_and_a_note(ask: Ask, lea: User, signed_in: In) -> None:
     review = ask()
     client = signed_in(lea)

@@ -30,11 +30,17 @@ def test_a_lower_amount_is_approved_in_one_step_and_the_original_is_kept(
     assert (row.decision, row.accepted, row.changes) == ("change", True, review.changes)
 
 
-def test_changes_that_change_nothing_are_a_plain_approval(ask: Ask, lea: User) -> None:
-    same = {"amount": "25.00", "reason": "damaged"}
-    review = review_approve(review_id=ask().pk, actor=lea, channel="desk", changes=same)
-    assert (review.state, review.version, review.changes) == ("approved", 1, {})
-    assert review.decisions.get().decision == "approve"
+@pytest.mark.parametrize("same", [{}, {"amount": "25.00", "reason": "damaged"}])
+def test_changes_that_change_nothing_approve_nothing(
+    ask: Ask, lea: User, same: dict[str, str]
+) -> None:
+    review = ask()
+    before = facts(review)
+    with pytest.raises(ChangeRefused) as refused:
+        review_approve(review_id=review.pk, actor=lea, channel="desk", changes=same)
+    assert "Nothing was changed. Use “Approve 25.00 EUR”" in str(refused.value)
+    assert facts(review) == before
+    assert review.decisions.get().refused_because == "review.change_refused"
 
 
 @pytest.mark.parametrize(
