@@ -95,7 +95,7 @@ def test_an_id_that_nobody_knows_means_read_the_page_again(
 ) -> None:
     post(conversation, 1)
 
-    for odd in ("999999999", "abc", "-1", "1e5"):
+    for odd in ("999999999", "abc", "-1", "1e5", "9" * 19, "9" * 5000):
         assert read(conversation, odd, 1)[0][1] == "reread"
 
 
