@@ -243,8 +243,10 @@ def _audit_denied(
 ) -> None:
     """Note in the log alone that a record exists which the asker may not reach.
 
-    The query runs on every miss, so that a miss takes the same time either way.
+    Query and log line come on every miss, and the query reads to its end, so that a miss takes the
+    same time either way.
     """
-    row = named.order_by().values_list("pk", flat=True).first()
-    if row is not None:
-        log.warning("scope.denied", extra={"kind": kind, "record": str(row), "asker": asker})
+    rows = list(named.order_by().values_list("pk", flat=True))
+    event = "scope.denied" if rows else "scope.missed"
+    fields = {"kind": kind, "record": str(rows[0]) if rows else "", "asker": asker}
+    log.log(logging.WARNING if rows else logging.INFO, event, extra=fields)

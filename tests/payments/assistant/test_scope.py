@@ -38,6 +38,12 @@ def test_another_teams_customer_reads_like_a_missing_one(
     assert artifact == artifact_missing
     assert (artifact["reason"], artifact["code"]) == ("transient", "customer.not_found")
     assert len(there.captured_queries) == len(nowhere.captured_queries)
+    # What looks for the log alone must not stop at the first hit: that is what takes less time.
+    for queries in (there.captured_queries, nowhere.captured_queries):
+        unscoped = [query["sql"] for query in queries if '"team_id" IN' not in query["sql"]]
+        audit = [sql for sql in unscoped if 'FROM "payments_customer"' in sql]
+        assert audit
+        assert [sql for sql in audit if "LIMIT" in sql] == []
     assert talk.customer_id is None
     if "Oscar" not in key:
         assert [record.__dict__["asker"] for record in denied] == [talk.user.pk]
