@@ -10,12 +10,11 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from celery import current_app
 from django.db import transaction
 from django.db.models import Q
-from kombu.exceptions import OperationalError as BrokerAway
 
 from agent_core.runs.models import Conversation
+from agent_core.runs.queue import task_send
 from agent_core.runs.services import event_post
 from exports.models import Export
 from exports.states import ExportState, states_before
@@ -79,8 +78,6 @@ def export_enqueue(export_id: UUID) -> None:
 
 
 def _send(export_id: str) -> None:
-    try:
-        current_app.send_task(WRITE_TASK, args=[export_id], retry=False)
-    except BrokerAway:
+    if not task_send(WRITE_TASK, export_id):
         # Nothing is lost: the sweep sends again what stays in line.
         log.warning("export.not_enqueued", extra={"export": export_id})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from typing import Final
 from uuid import UUID
 
 from celery import current_app
@@ -18,6 +19,9 @@ logger = logging.getLogger(__name__)
 WORK_TASK = "runs.run_work"
 QUARANTINE_TASK = "runs.run_quarantine"
 
+_SENDING: Final = {"max_retries": 0, "socket_connect_timeout": 0.5, "socket_timeout": 0.5}
+"""How a sender connects: one try. The row is committed, and a sweep enqueues what was not sent."""
+
 
 def run_enqueue_after_commit(run: Run) -> None:
     """Enqueue a run once the present transaction has been committed."""
@@ -26,8 +30,21 @@ def run_enqueue_after_commit(run: Run) -> None:
     transaction.on_commit(partial(_send, task, run.pk))
 
 
-def _send(task: str, run_id: UUID) -> None:
+def task_send(task: str, argument: str) -> bool:
+    """Send a task to its queue; give up within about a second, and say whether it was sent.
+
+    The connection is the sender's own and new. A pooled one may have died with the last Redis, and
+    `retry=False` alone does not cover connecting, which Celery tries for six seconds. The options
+    must not be set for the whole application: workers would stop looking for their broker.
+    """
     try:
-        current_app.send_task(task, args=[str(run_id)], retry=False)
+        with current_app.connection_for_write(transport_options=_SENDING) as connection:
+            current_app.send_task(task, args=[argument], connection=connection, retry=False)
     except OperationalError:
+        return False
+    return True
+
+
+def _send(task: str, run_id: UUID) -> None:
+    if not task_send(task, str(run_id)):
         logger.warning("run.not_enqueued", extra={"run": str(run_id)})
