@@ -2,12 +2,18 @@
 
 import os
 import secrets
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
 
 from config.home import home
 
 
 def secret_key() -> str:
-    """Return the kept key, or make and keep one; without a writable folder it lives shortly."""
+    """Return the kept key, or make and keep one; without a writable folder it lives shortly.
+
+    Raises: ImproperlyConfigured when the kept one cannot be read: it is another user's product.
+    """
     path = home() / "secret-key"
     fresh = secrets.token_urlsafe(50)
     try:
@@ -15,9 +21,19 @@ def secret_key() -> str:
         # Exclusive creation: of two first starts one makes the key and the other reads it.
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
-        return path.read_text("utf-8").strip() or fresh
+        return _read(path) or fresh
     except OSError:
         return fresh
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(fresh)
     return fresh
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").strip()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"{path} cannot be read ({error.strerror}); run this as the user whose product it is, "
+            "or name a folder of your own in COUNTERSIGN_HOME."
+        ) from None

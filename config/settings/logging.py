@@ -1,8 +1,12 @@
 """Logs: one line an event on standard error; whoever starts the process keeps the file."""
 
 from config import env
+from config.home import home
 
 LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
+
+# Where the launcher keeps a file for each process; a command at a terminal keeps its lines there.
+LOG_FOLDER = home() / "log"
 
 LOGGING = {
     "version": 1,

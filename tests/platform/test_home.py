@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
-from config import runtime
+from config import runtime, secret
 from config.children import still_runs
 from config.home import POSTGRES_SOCKET, postgres_url, redis_url, socket_dir
 from config.logs import FieldsFormatter
@@ -79,3 +80,19 @@ def test_a_trace_follows_its_line() -> None:
         text = _line(exc_info=sys.exc_info())
     assert text.splitlines()[0].endswith("run.claimed")
     assert "JSONDecodeError" in text
+
+
+def test_a_key_that_belongs_to_somebody_else_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setenv("COUNTERSIGN_HOME", str(tmp_path))
+    (tmp_path / "secret-key").write_text("theirs")
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(ImproperlyConfigured) as refused:
+        secret.secret_key()
+    said = str(refused.value)
+    assert said.startswith(f"{tmp_path / 'secret-key'} cannot be read (Permission denied);")
+    assert said.count(".") - str(tmp_path).count(".") == 1

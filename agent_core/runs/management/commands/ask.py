@@ -1,9 +1,11 @@
 """Ask the assistant from a terminal, against the running product, and print what happens."""
 
 import json
+import logging
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 from uuid import UUID
 
@@ -47,6 +49,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Send, follow and end with the exit code of the stop record's rule."""
+        with _logs_kept_away():
+            self._ask(options)
+
+    def _ask(self, options: dict[str, Any]) -> None:
         if options["reviewer"] and not settings.DEMO:
             raise CommandError("Approving from the command line exists in the demo setting only.")
         sender = _user(options["sender"])
@@ -111,6 +117,33 @@ class Command(BaseCommand):
     def _say(self, text: str) -> None:
         line = json.dumps({"event": "note", "text": text}) if self.as_json else f"· {text}"
         self.stdout.write(line)
+
+
+@contextmanager
+def _logs_kept_away() -> Iterator[None]:
+    """Write log lines to the product's log folder, if there is one: a terminal is for people."""
+    root = logging.getLogger()
+    shown = [handler for handler in root.handlers if type(handler) is logging.StreamHandler]
+    kept = _log_file()
+    if shown:
+        kept.setFormatter(shown[0].formatter)
+    for handler in shown:
+        root.removeHandler(handler)
+    root.addHandler(kept)
+    try:
+        yield
+    finally:
+        root.removeHandler(kept)
+        kept.close()
+        for handler in shown:
+            root.addHandler(handler)
+
+
+def _log_file() -> logging.Handler:
+    try:
+        return logging.FileHandler(settings.LOG_FOLDER / "ask.log", encoding="utf-8")
+    except OSError:
+        return logging.NullHandler()
 
 
 def _user(name: str) -> User:
