@@ -58,11 +58,13 @@ def saver_pool() -> Pool:
 
 
 def conninfo() -> str:
-    """Return the libpq connection string of Django's default database."""
+    """Return the libpq connection string of Django's default database, with all its options."""
     params = connection.get_connection_params()
-    keep = ("host", "port", "user", "password", "dbname", "sslmode", "connect_timeout")
+    # Beside libpq's options Django and psycopg have some of their own, such as the cursor's class.
+    known = {option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults()}
+    known.discard("client_encoding")
     return psycopg.conninfo.make_conninfo(
-        "", **{key: params[key] for key in keep if params.get(key)}
+        "", **{key: params[key] for key in known & set(params) if params[key] not in (None, "")}
     )
 
 
