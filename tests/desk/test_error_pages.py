@@ -1,0 +1,99 @@
+"""Pages of errors ask the database nothing: they are rendered where nobody closes a connection."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from asgiref.sync import sync_to_async
+from asgiref.testing import ApplicationCommunicator
+from django.contrib.auth.models import User
+from django.contrib.messages.storage.fallback import FallbackStorage
+from django.core.asgi import get_asgi_application
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.db import connection
+from django.http import Http404, HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import get_resolver
+from django.utils.functional import SimpleLazyObject
+
+ERRORS = {400: BadRequest(), 403: PermissionDenied(), 404: Http404()}
+
+
+def signed_in(user: User) -> HttpRequest:
+    """Return a request whose user and messages are read when somebody looks at them."""
+    request = RequestFactory().get("/nothing/")
+    request.session = Client().session
+    request.user = SimpleLazyObject(lambda: User.objects.get(pk=user.pk))  # type: ignore[assignment]
+    request._messages = FallbackStorage(request)  # type: ignore[attr-defined]
+    return request
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 500])
+def test_an_error_page_is_rendered_without_a_query(
+    status: int, tom: User, django_assert_num_queries: Any
+) -> None:
+    handler = get_resolver().resolve_error_handler(status)
+    given = {"exception": ERRORS[status]} if status in ERRORS else {}
+    request = signed_in(tom)
+    with django_assert_num_queries(0):
+        answer: HttpResponse = handler(request, **given)
+    assert answer.status_code == status
+    assert "Countersign</title>" in answer.content.decode()
+
+
+def _others() -> str:
+    return "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+
+
+def _end_others() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT pg_terminate_backend(pid) {_others()}")
+    connection.close()
+
+
+def _count_others() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) {_others()}")
+        found: int = cursor.fetchone()[0]
+    connection.close()
+    return found
+
+
+async def _status(path: str, cookie: str) -> int:
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET",
+        "path": path,
+        "query_string": b"",
+        "headers": [(b"host", b"testserver"), (b"cookie", f"sessionid={cookie}".encode())],
+    }
+    talk = ApplicationCommunicator(get_asgi_application(), scope)
+    await talk.send_input({"type": "http.request", "body": b"", "more_body": False})
+    begun = await talk.receive_output(20)
+    while (await talk.receive_output(20)).get("more_body"):
+        pass
+    await talk.wait(20)
+    return int(begun["status"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_error_page_survives_a_restart_of_the_database_and_leaves_no_connection(
+    client: Client,
+) -> None:
+    """All connections are ended between two pages, as a restart of Postgres does."""
+    client.force_login(User.objects.create_user("tom"))
+    cookie = client.cookies["sessionid"].value
+    missing = f"/c/{uuid4()}/"
+    connection.close()
+
+    async def pages() -> list[int]:
+        found = [await _status(missing, cookie)]
+        found.append(await sync_to_async(_count_others)())
+        await sync_to_async(_end_others)()
+        return [*found, await _status(missing, cookie), await _status("/nothing/", cookie)]
+
+    assert asyncio.run(pages()) == [404, 0, 404, 404]
