@@ -93,19 +93,26 @@ def refund_facts(context: RunContext, arguments: Mapping[str, Any]) -> Facts | N
         return None
     if own is not None and own.state == State.APPROVED and own.amount_minor:
         wanted = own.amount_minor
+    return refund_facts_of(context, payment, wanted, own=own, held=held)
+
+
+def refund_facts_of(
+    context: RunContext, payment: Payment, wanted_minor: int, *, own: Review | None, held: Left
+) -> Facts:
+    """Return the facts of a refund of so much; `own` is the review it stands in, if any."""
     going = balances.intent_open(Operation.REFUND, payment.pk)
     return {
         "record": payment,
         "payment": payment.reference,
         "currency": payment.currency,
         "disputed": payment.disputed,
-        "wanted_minor": wanted,
+        "wanted_minor": wanted_minor,
         "left_minor": held.left_minor,
         "refunded_minor": held.refunded_minor,
         "waiting_minor": held.waiting_minor,
         "beside_minor": held.beside_minor,
         "begun": _begun(context),
-        "attaches": going is not None and going.amount_minor == wanted,
+        "attaches": going is not None and going.amount_minor == wanted_minor,
         "today_minor": _today(context, payment.currency, own),
         "daily_limit_minor": balances.daily_limit(payment.currency),
     }

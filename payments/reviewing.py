@@ -6,32 +6,40 @@ Reached from `reviews` by kind, through the settings; reads the ledger anew at e
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from typing import Final
 
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
-from agent_core.policy import ReviewProposal
-from payments.balances import payment_left
-from payments.facts import payment_left_for
+from agent_core.contract import RunContext
+from agent_core.policy import Proposal, ReviewProposal, Verdict, verdict_of
+from payments.facts import Left, payment_left_for, refund_facts_of
 from payments.models import Invoice, Payment
 from payments.money import Money, MoneyInvalid, money_format, money_parse
+from payments.policies import REFUND_POLICIES
 from payments.proposals import RefundAsk, reason_text, refund_proposal
+from payments.selectors import scope_of
 from payments.states import InvoiceState, PaymentState
 from reviews.errors import ChangeRefused
 from reviews.models import Review
+from reviews.states import State
+from reviews.words import person_name
 
 _AMOUNT = "amount"
 _REASON = "reason"
+# Rules about the one who asked: their sentences say "you" to that person.
+_PERSONAL: Final = ("right.missing", "refund.daily_limit")
 
 
 class RefundSubject:
     """A refund: its amount may change within what is left, and its reason; nothing else."""
 
     def changed(self, review: Review, changes: Mapping[str, str], actor: User) -> ReviewProposal:
-        """Return the proposal with another amount or reason.
+        """Return the proposal with another amount or reason, gated anew as if it were asked so.
 
         Raises:
-            ChangeRefused: another field, no clean amount, or more than is left.
+            ChangeRefused: another field, no clean amount, or what a rule blocks.
         """
         for name, value in changes.items():
             if name not in (_AMOUNT, _REASON) or not isinstance(value, str):
@@ -43,16 +51,9 @@ class RefundSubject:
         amount_minor = review.amount_minor or 0
         if _AMOUNT in changes:
             amount_minor = _amount(changes[_AMOUNT], payment)
-        if amount_minor > held.left_minor:
-            raise ChangeRefused(
-                _(
-                    "{amount} is more than is left on {payment}: {left} can still be refunded."
-                ).format(
-                    amount=_money(amount_minor, payment),
-                    payment=payment.reference,
-                    left=_money(held.left_minor, payment),
-                )
-            )
+        blocked = _blocked(review, payment, amount_minor, held)
+        if blocked is not None:
+            raise ChangeRefused(_blocked_text(review, blocked))
         return refund_proposal(
             RefundAsk(
                 payment=payment,
@@ -72,18 +73,24 @@ class RefundSubject:
         payment = _payment(review)
         if payment is None or payment.state != PaymentState.SUCCEEDED:
             return _("There is nothing to refund any more.")
-        if payment.disputed:
+        # As it will be judged once it is approved: what waits beside it does not count then.
+        approved = copy(review)
+        approved.state = State.APPROVED
+        held = payment_left_for(payment, approved)
+        blocked = _blocked(approved, payment, review.amount_minor or 0, held)
+        if blocked is None:
+            return None
+        if blocked.rule == "payment.disputed":
             return _(
                 "{payment} has been disputed at the bank since this was asked, so it cannot be "
                 "refunded here."
             ).format(payment=payment.reference)
-        left = payment_left(payment)
-        if (review.amount_minor or 0) > left:
+        if blocked.rule == "refund.above_left":
             return _(
                 "{payment} changed since this was asked: {left} can still be refunded. Lower the "
                 "amount or reject the request."
-            ).format(payment=payment.reference, left=_money(left, payment))
-        return None
+            ).format(payment=payment.reference, left=_money(held.left_minor, payment))
+        return _blocked_text(review, blocked)
 
 
 class ChargeSubject:
@@ -111,6 +118,38 @@ class ChargeSubject:
                 invoice=invoice.reference
             )
         return None
+
+
+def _blocked(review: Review, payment: Payment, amount_minor: int, held: Left) -> Verdict | None:
+    """Return the rule that blocks this refund of so much, over the requester's rights and day."""
+    asker = review.requested_by
+    context = RunContext(
+        run_id=review.run_id,
+        attempt=0,
+        conversation_id=review.conversation_id,
+        requester_id=asker.pk,
+        requester_name=person_name(asker),
+        rights=frozenset(asker.get_all_permissions()),
+        team_ids=scope_of(asker),
+        customer_id=payment.customer_id,
+        call_id=review.call_id,
+    )
+    facts = refund_facts_of(context, payment, amount_minor, own=review, held=held)
+    proposal = Proposal(
+        tool="refund_request", arguments={}, rights=context.rights, customer_id=context.customer_id
+    )
+    # What is decided on is a refund of its own: it joins none that is on its way.
+    verdict = verdict_of(REFUND_POLICIES, proposal, {**facts, "attaches": False})
+    return verdict if verdict.kind == "block" else None
+
+
+def _blocked_text(review: Review, blocked: Verdict) -> str:
+    """Return the rule's sentence; the reviewer reads whom one that says "you" is about."""
+    if blocked.rule not in _PERSONAL:
+        return blocked.text
+    return _("{name}, who asked, would be told: {text}").format(
+        name=person_name(review.requested_by), text=blocked.text
+    )
 
 
 def _payment(review: Review) -> Payment | None:

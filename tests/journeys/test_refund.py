@@ -10,7 +10,7 @@ from agent_core.runs.models import Run
 from payments.models import Intent, Payment, Refund
 from reviews.errors import AlreadyDecided, FourEyes, NotFound, ReviewRefused
 from reviews.models import Review, ReviewDecision
-from reviews.services import reviews_expire
+from reviews.services import review_approve, reviews_expire
 from tests.journeys.chat import (
     Chat,
     approve,
@@ -341,12 +341,13 @@ def test_a_payment_disputed_after_the_approval_was_asked_for_is_not_refunded(
     assert product.books()["requests"] == []
 
 
-def test_a_right_lost_while_the_review_waited_is_missed_when_it_would_run(
+def test_a_right_lost_after_the_approval_is_missed_when_it_would_run(
     chat: Chat, product: Processor
 ) -> None:
     run = chat.say("refund 5.00 of PAY-10011")
+    review_approve(review_id=chat.reviews()[0].pk, actor=person("lead"), channel="desk")
     chat.owner.groups.set([Group.objects.get(name="Trainees")])
-    approve(chat.reviews()[0])
+    pump()
     run.refresh_from_db()
     assert stop(run) == ("policy_block", 1, 1)
     assert chat.calls()[0].state == "refused"

@@ -1,13 +1,17 @@
 """What bounds a refund: what is left of the payment, the person's day, and what waits of both."""
 
+from datetime import timedelta
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from agent_core.gate import Gated
 from payments.models import Refund
+from reviews.errors import ChangeRefused, Stale
 from reviews.models import Review
-from reviews.services import review_reject
+from reviews.services import review_raise, review_reject
 from tests.payments.assistant.stage import Conversation, paid_ref
 from tests.payments.processor import Processor
 
@@ -152,3 +156,75 @@ def test_a_gate_that_runs_again_judges_its_batch_as_before(talk: Conversation) -
     assert ruled(talk.gated_again(calls)) == ruled(gated) == [("review", "refund.always")] * 2
     # For everybody else they wait.
     assert talk.gated("refund_request", payment="PAY-10011").record.rule == "refund.above_left"
+
+
+def raised(review: Review, lead: User, amount: str) -> Review:
+    """Have a reviewer ask for more."""
+    return review_raise(review_id=review.pk, actor=lead, channel="desk", changes={"amount": amount})
+
+
+def stands(review: Review) -> tuple[str, int | None, int]:
+    """Return what is stored of the review."""
+    review.refresh_from_db()
+    return review.state, review.amount_minor, review.version
+
+
+def test_a_raise_is_gated_like_a_request_of_that_amount(
+    talk: Conversation, lead: User, settings: Any
+) -> None:
+    settings.REFUND_DAILY_LIMIT = {"EUR": 1000}
+    talk.say("refund 5.00 of PAY-10011")
+    review = talk.ask("refund_request", payment="PAY-10011", amount="5.00")
+    with pytest.raises(ChangeRefused) as refused:
+        raised(review, lead, "20.00")
+    assert str(refused.value) == (
+        "Tom Becker, who asked, would be told: With 20.00 EUR more, your refunds today would be "
+        "above your daily limit of 10.00 EUR. 10.00 EUR is still free today. Nothing was refunded."
+    )
+    assert stands(review) == ("pending", 500, 1)
+    assert raised(review, lead, "10.00").amount_minor == 1000
+
+
+def test_a_raise_counts_what_waits_of_the_person_and_of_the_payment(
+    talk: Conversation, lead: User, settings: Any
+) -> None:
+    settings.REFUND_DAILY_LIMIT = {"EUR": 3000}
+    talk.say("refund PAY-10011")
+    review = talk.ask("refund_request", payment="PAY-10011", amount="5.00")
+    talk.ask("refund_request", payment="PAY-10012", amount="15.00")
+    with pytest.raises(ChangeRefused, match=r"15.00 EUR is still free today"):
+        raised(review, lead, "15.01")
+    settings.REFUND_DAILY_LIMIT = {}
+    talk.ask("refund_request", payment="PAY-10011", amount="30.00")
+    with pytest.raises(ChangeRefused, match=r"30.00 EUR of PAY-10011 already waits"):
+        raised(review, lead, "10.01")
+    assert stands(review) == ("pending", 500, 1)
+    assert raised(review, lead, "10.00").amount_minor == 1000
+
+
+def test_nothing_is_approved_that_would_be_blocked_a_moment_later(
+    talk: Conversation, lead: User, settings: Any
+) -> None:
+    talk.say("refund 5.00 of PAY-10011")
+    review = talk.ask("refund_request", payment="PAY-10011", amount="5.00")
+    settings.REFUND_DAILY_LIMIT = {"EUR": 499}
+    with pytest.raises(Stale, match=r"4.99 EUR is still free today"):
+        talk.approved(review, lead)
+    settings.REFUND_DAILY_LIMIT = {"EUR": 500}
+    talk.user.groups.clear()
+    with pytest.raises(Stale) as refused:
+        talk.approved(review, lead)
+    assert str(refused.value) == (
+        "Tom Becker, who asked, would be told: Your role may not ask for refunds. "
+        "Nothing was refunded."
+    )
+    assert stands(review) == ("pending", 500, 1)
+
+
+def test_what_waits_beside_it_does_not_stop_an_approval(talk: Conversation, lead: User) -> None:
+    """First approved, first made: only when asking does what waits count."""
+    talk.say("refund PAY-10011")
+    first = talk.ask("refund_request", payment="PAY-10011", amount="30.00")
+    talk.ask("refund_request", payment="PAY-10011", amount="10.00")
+    Review.objects.filter(pk=first.pk).update(created_at=timezone.now() - timedelta(minutes=1))
+    assert talk.approved(first, lead).state == "approved"

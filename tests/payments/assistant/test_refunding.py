@@ -193,7 +193,8 @@ def test_a_raise_goes_up_to_what_is_left_and_waits_for_somebody_else(
     with pytest.raises(ChangeRefused) as refused:
         review_raise(review_id=review.pk, actor=lead, channel="desk", changes={"amount": "40.01"})
     assert str(refused.value) == (
-        "40.01 EUR is more than is left on PAY-10011: 40.00 EUR can still be refunded."
+        "40.01 EUR is more than is left on PAY-10011: 40.00 EUR can still be refunded. "
+        "Nothing was refunded."
     )
     review_raise(review_id=review.pk, actor=lead, channel="desk", changes={"amount": "40.00"})
     review.refresh_from_db()
