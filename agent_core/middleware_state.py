@@ -195,7 +195,7 @@ def cleaned(answer: Answered) -> Answered:
     """Mask card numbers and secrets in a reply, and cut what is too long."""
     if not isinstance(answer, ToolMessage):
         return answer
-    clean = redacted(shortened(str(answer.text)))
+    clean = shortened(redacted(str(answer.text)))
     return answer if clean == answer.content else answer.model_copy(update={"content": clean})
 
 

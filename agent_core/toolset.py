@@ -169,7 +169,7 @@ def crashed(reference: str) -> tuple[str, Artifact]:
 
 def _message(tool: Tool, context: RunContext, content: str, artifact: object) -> ToolMessage:
     return ToolMessage(
-        content=redacted(shortened(content)),
+        content=shortened(redacted(content)),
         artifact=artifact,
         tool_call_id=str(context.call_id),
         name=tool.name,

@@ -1,26 +1,36 @@
-// Follows the end of the page only when the reader already is there.
+// Follows the end of the page until the reader scrolls up, and again once they are back at the end.
 
 const NEAR = 120;
+const page = document.documentElement;
+
+let stick = true;
+let last = 0;
 
 function distance() {
-  const page = document.documentElement;
   return page.scrollHeight - page.clientHeight - page.scrollTop;
 }
 
 export function toEnd() {
-  document.documentElement.scrollTop = document.documentElement.scrollHeight;
+  stick = true;
+  page.scrollTop = page.scrollHeight;
 }
 
 /** Change the page with `change`; stay at the end if that is where the reader was. */
 export function following(change) {
-  const near = distance() < NEAR;
   change();
-  if (near) toEnd();
+  if (stick) toEnd();
 }
 
-/** Keep following while something grows by itself. */
+/** Keep following while the page grows by itself: cards that arrive, text that streams. */
 export function followGrowth(target) {
-  let near = true;
-  document.addEventListener("scroll", () => { near = distance() < NEAR; }, { passive: true });
-  target.addEventListener("grown", () => { if (near) toEnd(); });
+  document.addEventListener("scroll", () => {
+    const top = page.scrollTop;
+    // Only the reader scrolls up; what grows below them is not their leaving the end.
+    if (distance() < NEAR) stick = true;
+    else if (top < last - 2) stick = false;
+    last = top;
+  }, { passive: true });
+  const keep = () => { if (stick) toEnd(); };
+  target.addEventListener("grown", keep);
+  new ResizeObserver(keep).observe(document.body);
 }

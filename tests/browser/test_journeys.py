@@ -72,6 +72,8 @@ def test_a_refund_is_approved_by_the_lead_while_the_agent_watches(enter: Enter) 
     expect(stop).to_contain_text("Stopped: everything asked for is done")
     expect(stop).to_contain_text("1 saved")
     expect(agent.get_by_label("Message to the assistant")).to_be_focused()
+    # The page grew card by card; who was at its end is still there.
+    expect(stop).to_be_in_viewport()
     # Question and answer; the work between them is told by the status line.
     assert agent.evaluate("window.additions") <= 3
 
@@ -143,6 +145,25 @@ def test_a_broken_line_is_said_and_keeps_what_was_typed(enter: Enter) -> None:
     agent.keyboard.press("Enter")
     expect(answers(agent)).to_have_count(2)
     expect(field).to_have_value("")
+
+
+def test_a_sign_in_in_another_tab_is_said_and_keeps_what_was_typed(enter: Enter) -> None:
+    agent = enter("agent")
+    begin(agent, "find good-card@example.com")
+    expect(answers(agent)).to_have_count(1)
+    # What a new sign-in does to a page that is open: its forms carry the token of before.
+    agent.evaluate(
+        "document.querySelector('#composer [name=csrfmiddlewaretoken]').value = 'x'.repeat(64)"
+    )
+    say(agent, "find yen@example.com")
+    expect(agent.locator("#composer-error")).to_contain_text(
+        "You signed in again in another tab. Reload this page; what you typed is kept"
+    )
+    agent.reload()
+    field = agent.get_by_label("Message to the assistant")
+    expect(field).to_have_value("find yen@example.com")
+    field.press("Enter")
+    expect(answers(agent)).to_have_count(2)
 
 
 def test_a_charge_ends_with_a_receipt_that_can_be_opened(enter: Enter) -> None:
