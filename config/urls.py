@@ -1,4 +1,4 @@
-"""The address table: the admin, and everything else in the desk."""
+"""The address table: the admin, everything else in the desk, and who answers errors."""
 
 from django.contrib import admin
 from django.urls import include, path
@@ -7,3 +7,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("desk.urls")),
 ]
+
+handler400 = "desk.views.errors.bad_request"
+handler403 = "desk.views.errors.permission_denied"
+handler404 = "desk.views.errors.not_found"
+handler500 = "desk.views.errors.failed"

@@ -21,6 +21,9 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
+# A script that posts is told what happened in a sentence, like everything else it is told.
+CSRF_FAILURE_VIEW = "desk.views.errors.forgery_refused"
+
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login/"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 from uuid import uuid4
 
@@ -16,8 +17,11 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
-from django.urls import get_resolver
+from django.urls import get_resolver, reverse
 from django.utils.functional import SimpleLazyObject
+
+from agent_core.runs.models import Conversation, Message
+from tests.desk.conftest import Enter
 
 ERRORS = {400: BadRequest(), 403: PermissionDenied(), 404: Http404()}
 
@@ -44,6 +48,52 @@ def test_an_error_page_is_rendered_without_a_query(
     assert "Countersign</title>" in answer.content.decode()
 
 
+SAID = {
+    400: "The desk could not read this. Reload this page; what you typed is kept.",
+    403: "Your role does not allow this. Nothing was changed.",
+    404: "This does not exist, or it is not yours to see. What you typed is kept.",
+    500: "Something failed on our side; it has been written down. What you typed is kept. "
+    "If it was a payment or a refund, look at its state before you ask again.",
+}
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 500])
+def test_a_script_gets_the_error_as_a_sentence(
+    status: int, tom: User, django_assert_num_queries: Any
+) -> None:
+    handler = get_resolver().resolve_error_handler(status)
+    given = {"exception": ERRORS[status]} if status in ERRORS else {}
+    request = signed_in(tom)
+    request.META["HTTP_ACCEPT"] = "application/json"
+    with django_assert_num_queries(0):
+        answer: HttpResponse = handler(request, **given)
+    assert answer.status_code == status
+    assert json.loads(answer.content) == {"error": SAID[status]}
+
+
+def test_a_script_whose_token_is_of_an_older_session_is_told_to_reload(
+    tom: User, talk: Conversation
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(tom)
+    address = reverse("api-messages", args=[talk.pk])
+    answer = client.post(address, {"text": "hello"}, headers={"Accept": "application/json"})
+    assert answer.status_code == 403
+    assert answer.json()["error"].startswith(
+        "You signed in again in another tab. Reload this page; what you typed is kept"
+    )
+    page = client.post(address, {"text": "hello"})
+    assert (page.status_code, page.headers["Content-Type"]) == (403, "text/html; charset=utf-8")
+    assert "The page was too old to be sent" in page.content.decode()
+    assert not Message.objects.exists()
+
+
+def test_a_script_that_asks_for_what_is_not_there_is_told_in_words(enter: Enter, tom: User) -> None:
+    address = reverse("api-messages", args=[uuid4()])
+    answer = enter(tom).post(address, {"text": "hi"}, headers={"Accept": "application/json"})
+    assert (answer.status_code, answer.json()) == (404, {"error": SAID[404]})
+
+
 def _others() -> str:
     return "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
@@ -62,6 +112,10 @@ def _count_others() -> int:
     return found
 
 
+# The library has no types.
+_spoken_to: Any = ApplicationCommunicator
+
+
 async def _status(path: str, cookie: str) -> int:
     scope = {
         "type": "http",
@@ -71,7 +125,7 @@ async def _status(path: str, cookie: str) -> int:
         "query_string": b"",
         "headers": [(b"host", b"testserver"), (b"cookie", f"sessionid={cookie}".encode())],
     }
-    talk = ApplicationCommunicator(get_asgi_application(), scope)
+    talk = _spoken_to(get_asgi_application(), scope)
     await talk.send_input({"type": "http.request", "body": b"", "more_body": False})
     begun = await talk.receive_output(20)
     while (await talk.receive_output(20)).get("more_body"):
