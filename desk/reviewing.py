@@ -1,5 +1,6 @@
 """What the desk shows of reviews: how many wait, the card in the chat and the reviewer's card."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -33,6 +34,20 @@ class Card:
     outcome: str
     rows: list["CardRow"]
     origins: list["CardRow"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A try that was refused: what was pressed, why not, beside which field, and what was typed."""
+
+    decision: str
+    sentence: str
+    field: str
+    typed: Mapping[str, str]
+
+    def typed_in(self, *decisions: str) -> Mapping[str, str]:
+        """Return what was typed, if the form of one of these decisions was sent."""
+        return self.typed if self.decision in decisions else {}
 
 
 @dataclass(frozen=True, slots=True)

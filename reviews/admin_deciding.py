@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from reviews.errors import ChangeRefused, ReviewRefused, TextRefused
-from reviews.forms import FORMS, DecisionForm
+from reviews.errors import ReviewRefused
+from reviews.forms import FORMS, DecisionForm, field_of
 from reviews.models import Review
 from reviews.services import review_approve, review_raise, review_reject, review_withdraw
 from reviews.states import Channel, Decision
@@ -60,10 +60,9 @@ class Submission:
 
     def error_add(self, refusal: ReviewRefused) -> None:
         """Put the sentence where the person looks: beside the field, or at the top."""
-        if isinstance(refusal, ChangeRefused) and "amount" in self.form.fields:
-            self.form.add_error("amount", str(refusal))
-        elif isinstance(refusal, TextRefused) and "sentence" in self.form.fields:
-            self.form.add_error("sentence", str(refusal))
+        field = field_of(refusal)
+        if field in self.form.fields:
+            self.form.add_error(field, str(refusal))
         else:
             self.error = str(refusal)
 

@@ -36,7 +36,9 @@ def changes_checked(review: Review, changes: Mapping[str, object] | None) -> Cha
         if text == review.fields[name]:
             continue
         if not text or not text.isprintable() or len(text) > VALUE_LENGTH:
-            raise ChangeRefused(_("Write the new value in one line, or leave the field as it was."))
+            raise ChangeRefused(
+                _("Write the new value in one line, or leave the field as it was."), field=name
+            )
         found[name] = text
     return found
 
@@ -73,11 +75,15 @@ def text_checked(text: str, *, required: bool) -> str:
     Raises: TextRefused when it is missing or too long.
     """
     clean = "".join(sign for sign in text if sign.isprintable() or sign == "\n").strip()
+    field = "sentence" if required else "note"
     if required and not clean:
-        raise TextRefused(_("Write a sentence for the person who asked, saying why not."))
+        raise TextRefused(
+            _("Write a sentence for the person who asked, saying why not."), field=field
+        )
     if len(clean) > TEXT_LENGTH:
         raise TextRefused(
-            _("That text is too long; %(most)d characters are the most.") % {"most": TEXT_LENGTH}
+            _("That text is too long; %(most)d characters are the most.") % {"most": TEXT_LENGTH},
+            field=field,
         )
     return _masked(clean)
 

@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from reviews.changes import TEXT_LENGTH, VALUE_LENGTH
+from reviews.errors import ChangeRefused, ReviewRefused
 from reviews.states import Decision
 
 
@@ -16,6 +17,12 @@ def version_seen(text: str) -> int:
     """
     known = text.isascii() and text.isdigit() and len(text) < 8
     return int(text) if known else 0
+
+
+def field_of(refusal: ReviewRefused) -> str:
+    """Return the field beside which a refusal is said; empty when it is about the whole request."""
+    named = str(refusal.data.get("field") or "")
+    return named or ("amount" if isinstance(refusal, ChangeRefused) else "")
 
 
 class DecisionForm(forms.Form):

@@ -16,10 +16,12 @@ from agent_core.runs.errors import MessageRefused, RunRefused
 from agent_core.runs.services import message_send, run_cancel, run_retry
 from desk.answers import answer_done, answer_refused, wants_data
 from desk.reach import conversation_or_404, own_run_or_404, review_or_404
+from desk.reviewing import Refused
 from desk.views.people import person
+from desk.views.reviews import review_page
 from desk.words import key_read
-from reviews.errors import ReviewRefused
-from reviews.forms import version_seen
+from reviews.errors import AlreadyDecided, Expired, ReviewRefused
+from reviews.forms import field_of, version_seen
 from reviews.models import Review
 from reviews.services import review_approve, review_raise, review_reject, review_withdraw
 from reviews.states import Channel, Decision
@@ -90,15 +92,31 @@ def decision(request: HttpRequest, review_id: UUID) -> HttpResponse:
     """Decide a review; whoever comes second is told who decided and when."""
     review = review_or_404(person(request), review_id)
     from_chat = request.POST.get("channel") == Channel.CHAT
-    to = reverse("chat", args=[review.conversation_id]) + f"#review-{review.pk}"
-    if not from_chat or review.requested_by_id != person(request).pk:
-        to = reverse("review", args=[review.pk]) + "#result"
-    data = {"refresh": [["review", str(review.pk)], ["run", str(review.run_id)]]}
+    in_chat = from_chat and review.requested_by_id == person(request).pk
+    to = reverse("review", args=[review.pk]) + "#result"
+    if in_chat:
+        to = reverse("chat", args=[review.conversation_id]) + f"#review-{review.pk}"
+    data: dict[str, Any] = {
+        "refresh": [["review", str(review.pk)], ["run", str(review.run_id)]],
+    }
     try:
         _decide(request, review, Channel.CHAT if from_chat else Channel.DESK)
     except ReviewRefused as refusal:
+        # Nothing is typed in the chat; and what is over cannot be sent again: that is news.
+        news = in_chat or isinstance(refusal, AlreadyDecided | Expired)
+        if not news and not wants_data(request):
+            return _page_again(request, review_id, refusal)
+        if field := field_of(refusal):
+            data["fields"] = {field: str(refusal)}
         return answer_refused(request, str(refusal), to=to, data=data)
     return answer_done(request, to=to, data=data)
+
+
+def _page_again(request: HttpRequest, review_id: UUID, refusal: ReviewRefused) -> HttpResponse:
+    """Show the review as it is now, with the sentence and with what was typed."""
+    typed = {name: request.POST[name] for name in request.POST}
+    refused = Refused(typed.get("decision", ""), str(refusal), field_of(refusal), typed)
+    return review_page(request, review_or_404(person(request), review_id), refused)
 
 
 def _decide(request: HttpRequest, review: Review, channel: Channel) -> Review:

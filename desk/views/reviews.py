@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from agent_core.runs.models import Message
 from agent_core.runs.wording import refusal
 from desk.reach import review_or_404
-from desk.reviewing import card_of, open_for
+from desk.reviewing import Refused, card_of, open_for
 from desk.settlement import settlement_of
 from desk.views.people import person
 from desk.words import REJECT_SENTENCES
@@ -68,10 +68,16 @@ def _row(review: Review, viewer: User, may_decide: bool) -> dict[str, Any]:
 @require_safe
 def review(request: HttpRequest, review_id: UUID) -> HttpResponse:
     """Show one review; a reviewer who may decide reads the conversation with it."""
-    found = review_or_404(person(request), review_id)
-    context = _context(found, person(request))
+    return review_page(request, review_or_404(person(request), review_id))
+
+
+def review_page(
+    request: HttpRequest, found: Review, refused: Refused | None = None
+) -> HttpResponse:
+    """Return the page of a review; after a refused try with its sentence and what was typed."""
+    context = _context(found, person(request), refused)
     context["lines"] = _lines(found, person(request))
-    return render(request, "desk/review.html", context)
+    return render(request, "desk/review.html", context, status=422 if refused else 200)
 
 
 @never_cache
@@ -83,8 +89,9 @@ def card(request: HttpRequest, review_id: UUID) -> HttpResponse:
     return render(request, "desk/_decide.html", _context(found, person(request)))
 
 
-def _context(found: Review, viewer: User) -> dict[str, Any]:
+def _context(found: Review, viewer: User, refused: Refused | None = None) -> dict[str, Any]:
     offered, why_not = choices_for(viewer, found)
+    refused = refused or Refused("", "", "", {})
     names = {decision.name.lower(): decision in offered for decision in Decision}
     settled = settlement_of(found)
     return {
@@ -96,8 +103,8 @@ def _context(found: Review, viewer: User) -> dict[str, Any]:
         "outcome": words.state_sentence(found),
         "offered": names,
         "why_not": why_not,
-        "fields": _fields(found),
-        "sentences": REJECT_SENTENCES,
+        **_forms(found, refused),
+        "sentences": [str(sentence) for sentence in REJECT_SENTENCES],
         "told": _told(found, viewer),
         "settled": settled,
         "own": found.requested_by_id == viewer.pk,
@@ -105,9 +112,22 @@ def _context(found: Review, viewer: User) -> dict[str, Any]:
     }
 
 
-def _fields(found: Review) -> dict[str, str]:
-    """Return what stands in the fields that a reviewer may change."""
-    return {name: str(value) for name, value in found.fields.items() if name in CHANGEABLE}
+def _forms(found: Review, refused: Refused) -> dict[str, Any]:
+    """Return what the forms hold: what stands there, or what was typed before it was refused."""
+    change = refused.typed_in(Decision.CHANGE, Decision.RAISE)
+    reject = refused.typed_in(Decision.REJECT)
+    fields = {name: str(text) for name, text in found.fields.items() if name in CHANGEABLE}
+    shown = {*fields, "note"} if change else {"sentence", "note"} if reject else set()
+    field = refused.field if refused.field in shown else ""
+    return {
+        "fields": [
+            {"name": name, "value": change.get(name, text)} for name, text in fields.items()
+        ],
+        "change": change,
+        "reject": reject,
+        "wrong": field,
+        "wrong_words": refused.sentence,
+    }
 
 
 def _told(found: Review, viewer: User) -> str:

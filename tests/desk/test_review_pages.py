@@ -272,7 +272,7 @@ def test_a_rejection_without_a_sentence_is_refused(
 ) -> None:
     before = facts(review)
     answer = decide(enter, maria, review, decision="reject", sentence="  ")
-    assert answer.status_code == 200
+    assert answer.status_code == 422
     assert facts(review) == before
 
 
@@ -287,7 +287,7 @@ def test_who_asked_can_withdraw_from_the_chat(enter: Enter, tom: User, review: R
 def test_an_odd_decision_changes_nothing(enter: Enter, maria: User, review: Review) -> None:
     before = facts(review)
     for odd in ("", "settle", "APPROVE", "expire"):
-        assert decide(enter, maria, review, decision=odd).status_code == 200
+        assert decide(enter, maria, review, decision=odd).status_code == 422
     assert facts(review) == before
 
 
