@@ -32,7 +32,7 @@ def conversation_or_404(user: User, conversation_id: UUID) -> Conversation:
 
 
 def run_or_404(user: User, run_id: UUID) -> Run:
-    """Return a run that this person may see in full: their own, or one of their teams.
+    """Return a run that this person may see in full: their own, or one of their teams throughout.
 
     Raises: Http404 for any other, as for a missing one.
     """
@@ -40,20 +40,21 @@ def run_or_404(user: User, run_id: UUID) -> Run:
         run = run_full(user, run_id)
     except RunNotFound:
         raise Http404 from None
-    if run.requester_id != user.pk and not _shares_team(user, run):
+    if run.requester_id != user.pk and not _customer_in_reach(user, run):
         log.warning("scope.denied", extra={"run": str(run_id), "actor": user.pk})
         raise Http404
     return run
 
 
-def _shares_team(user: User, run: Run) -> bool:
-    """Tell whether a run is of this person's teams: its customer's, else its requester's."""
-    if user.is_superuser:
+def _customer_in_reach(user: User, run: Run) -> bool:
+    """Tell whether this person's teams have the run's customer: sharing one with who asked is less.
+
+    The host knows no customers, so this stands here, on top of its own rule.
+    """
+    customer = run.conversation.customer_id
+    if user.is_superuser or customer is None:
         return True
-    teams, customer = scope_of(user), run.conversation.customer_id
-    if customer is not None:
-        return customer_by_id(teams, customer) is not None
-    return not teams.isdisjoint(scope_of(run.requester))
+    return customer_by_id(scope_of(user), customer) is not None
 
 
 def own_run_or_404(user: User, run_id: UUID) -> Run:

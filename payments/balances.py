@@ -14,7 +14,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from payments.models import Intent, Payment, Refund
-from payments.states import REFUND_COUNTS, IntentState, Operation, PaymentState, RefundState
+from payments.states import REFUND_COUNTS, IntentState, Operation, PaymentState
 
 
 def payment_left(payment: Payment) -> int:
@@ -28,12 +28,6 @@ def refunded_minor(payment: Payment) -> int:
     """Sum the refunds that were made, are being sent or are being checked."""
     rows = Refund.objects.filter(payment=payment, state__in=REFUND_COUNTS)
     return rows.aggregate(total=Sum("amount_minor"))["total"] or 0
-
-
-def refunds_open(payment: Payment) -> list[Refund]:
-    """List the refunds of a payment whose outcome is not known yet."""
-    unsettled = (RefundState.SENDING, RefundState.UNKNOWN)
-    return list(Refund.objects.filter(payment=payment, state__in=unsettled).order_by("created_at"))
 
 
 def intent_open(operation: Operation, target_id: UUID) -> Intent | None:

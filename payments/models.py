@@ -228,7 +228,6 @@ class Payment(models.Model):
         permissions = (
             ("request_charge", "Can ask for a charge"),
             ("request_refund", "Can ask for a refund"),
-            ("decide_refund", "Can decide on a refund"),
         )
         constraints = (
             models.CheckConstraint(condition=Q(amount_minor__gt=0), name="payment_amount_positive"),

@@ -29,7 +29,6 @@ _ASKS: Final = (
 )
 _DECIDES: Final = (
     *_ASKS,
-    "payments.decide_refund",
     "reviews.view_review",
     "reviews.decide_review",
     "runs.view_all_runs",

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import cast
 from uuid import UUID
 
@@ -16,7 +15,6 @@ from django.db.models import (
     OuterRef,
     Q,
     QuerySet,
-    Sum,
     Value,
     When,
 )
@@ -175,28 +173,3 @@ def waiting_for(user: User) -> int:
     to_confirm = Q(requester_decides=True) & own
     to_decide = Q(requester_decides=False) & ~own & ~Exists(raised)
     return mine.filter(to_confirm | to_decide if reader.may_decide else to_confirm).count()
-
-
-def open_minor(*, kind: str, subject_id: UUID, without: UUID | None = None) -> int:
-    """Sum what is pending, or approved and not yet used, on one subject, in minor units."""
-    reviews = Review.objects.filter(_open(), kind=kind, subject_id=subject_id)
-    if without is not None:
-        reviews = reviews.exclude(pk=without)
-    return reviews.aggregate(total=Sum("amount_minor"))["total"] or 0
-
-
-def requested_minor(
-    *, kind: str, requester_id: int, currency: str, since: datetime, without: UUID | None = None
-) -> int:
-    """Sum what one person asked since then and is still open, in minor units."""
-    reviews = Review.objects.filter(
-        _open(), kind=kind, requested_by_id=requester_id, currency=currency, created_at__gte=since
-    )
-    if without is not None:
-        reviews = reviews.exclude(pk=without)
-    return reviews.aggregate(total=Sum("amount_minor"))["total"] or 0
-
-
-def _open() -> Q:
-    due = Q(state=State.PENDING, expires_at__gt=timezone.now())
-    return due | Q(state=State.APPROVED, consumed_at__isnull=True)

@@ -40,8 +40,3 @@ def ticket_for(user: User, reference: str) -> Ticket:
     if Ticket.objects.filter(reference=key).exists():
         log.warning("scope.denied", extra={"ticket": key, "actor": user.pk})
     raise NotFound(_("There is no such ticket."))
-
-
-def tickets_of_conversation(conversation_id: UUID) -> QuerySet[Ticket]:
-    """List the tickets of a conversation in the order in which they were opened."""
-    return Ticket.objects.filter(conversation_id=conversation_id).order_by("created_at")

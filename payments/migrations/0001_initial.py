@@ -111,7 +111,7 @@ class Migration(migrations.Migration):
                 ('method', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='payments', to='payments.paymentmethod')),
             ],
             options={
-                'permissions': (('request_charge', 'Can ask for a charge'), ('request_refund', 'Can ask for a refund'), ('decide_refund', 'Can decide on a refund')),
+                'permissions': (('request_charge', 'Can ask for a charge'), ('request_refund', 'Can ask for a refund')),
             },
         ),
         migrations.CreateModel(

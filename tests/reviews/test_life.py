@@ -23,8 +23,6 @@ from reviews.errors import (
 from reviews.models import Review
 from reviews.selectors import (
     choices_for,
-    open_minor,
-    requested_minor,
     review_for,
     reviews_for,
     reviews_of_run,
@@ -204,29 +202,6 @@ def test_a_page_offers_exactly_what_the_service_takes(ask: Ask, ana: User, lea: 
         review_id=review.pk, actor=lea, channel="desk", changes={"amount": "30.00"}
     )
     assert choices_for(lea, raised)[0] == (Decision.RAISE, Decision.REJECT)
-
-
-def test_what_waits_counts_against_the_payment_and_the_person(
-    ask: Ask, ana: User, lea: User
-) -> None:
-    review = ask()
-    assert review.subject_id is not None
-    key: dict[str, Any] = {"kind": "refund", "subject_id": review.subject_id}
-    since = timezone.now() - timedelta(hours=1)
-    mine: dict[str, Any] = {
-        "kind": "refund",
-        "requester_id": ana.pk,
-        "currency": "EUR",
-        "since": since,
-    }
-    ask(minor=100)
-    assert open_minor(**key) == 2500
-    assert open_minor(**key, without=review.pk) == 0
-    assert requested_minor(**mine) == 2600
-    review_approve(review_id=review.pk, actor=lea, channel="desk")
-    assert open_minor(**key) == 2500
-    Review.objects.filter(pk=review.pk).update(consumed_at=timezone.now())
-    assert (open_minor(**key), requested_minor(**mine)) == (0, 100)
 
 
 def test_time_left_is_written_for_people(ask: Ask) -> None:
