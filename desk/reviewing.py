@@ -1,6 +1,6 @@
 """What the desk shows of reviews: how many wait, the card in the chat and the reviewer's card."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from desk.showing import REVIEW_LOOKS, REVIEW_WORDS
+from payments.proposals import nothing_to_watch, warnings_now
 from reviews import words
 from reviews.models import Review
 from reviews.policies import decision_refused
@@ -59,12 +60,15 @@ class CardRow:
     watch: bool
 
 
-def card_of(review: Review, viewer: User) -> Card:
-    """Return the card; what it offers is checked again by the services when it is pressed."""
+def card_of(review: Review, viewer: User, *, fresh: bool = False) -> Card:
+    """Return the card; what it offers is checked again by the services when it is pressed.
+
+    `fresh` asks what waits beside it now, which costs a query.
+    """
     pending = review.state == State.PENDING and review.expires_at > timezone.now()
     own = review.requested_by_id == viewer.pk
     look = REVIEW_LOOKS[review.state]
-    rows = _rows(review)
+    rows = _rows(review, warnings_now(review) if fresh and pending else review.warnings)
     return Card(
         review=review,
         tone=look.tone,
@@ -80,12 +84,16 @@ def card_of(review: Review, viewer: User) -> Card:
     )
 
 
-def _rows(review: Review) -> list[CardRow]:
-    warned = " ".join(review.warnings)
-    return [
-        CardRow(row["label"], row["text"], bool(warned) and row["text"] == warned)
-        for row in review.card
-    ]
+def _rows(review: Review, warnings: Sequence[str]) -> list[CardRow]:
+    stored, now = " ".join(review.warnings), " ".join(warnings)
+    rows = []
+    for row in review.card:
+        label, text = row["label"], row["text"]
+        watch = text == stored if stored else label == _("Watch")
+        if watch and warnings != review.warnings:
+            text = now or nothing_to_watch()
+        rows.append(CardRow(label, text, watch and bool(now)))
+    return rows
 
 
 def _card_state(review: Review, pending: bool, own: bool) -> str:

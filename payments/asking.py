@@ -38,6 +38,7 @@ def refund_propose(
             reason=reason_text(arguments.get("reason")),
             why=_ruled("refund_request", context, arguments, facts).text,
             asked_by=_asked_by(context),
+            call_id=context.call_id,
             origins=origin_rows(arguments, context, payment.currency),
         )
     )

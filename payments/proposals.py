@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import UUID
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -20,6 +21,9 @@ from payments.money import Money, MoneyInvalid, money_format, money_parse
 from payments.selectors import disputes_of, refunds_lately
 from payments.states import Operation, subject_hash
 from payments.words import amount_in_words, key_in_words, plain
+from reviews.models import Review
+from reviews.selectors import reviews_waiting
+from reviews.words import person_name
 
 Row = Mapping[str, str]
 WATCH_SHOWN: Final = 3
@@ -37,6 +41,7 @@ class RefundAsk:
     reason: str
     why: str
     asked_by: str
+    call_id: UUID | None
     origins: Sequence[Row] = ()
     version: int = 1
 
@@ -58,7 +63,7 @@ def refund_proposal(ask: RefundAsk) -> ReviewProposal:
     """Return what a second person is asked about a refund."""
     payment, customer = ask.payment, ask.payment.customer
     amount = _money(ask.amount_minor, payment.currency)
-    warnings = refund_warnings(payment)
+    warnings = refund_warnings(payment, ask.call_id)
     return ReviewProposal(
         kind="refund",
         subject_id=payment.pk,
@@ -73,7 +78,7 @@ def refund_proposal(ask: RefundAsk) -> ReviewProposal:
         card=(
             _row(_("Why you"), ask.why),
             _row(_("Effect"), _refund_effect(ask)),
-            _row(_("Watch"), " ".join(warnings) or _("No other refund lately, no dispute.")),
+            _row(_("Watch"), " ".join(warnings) or nothing_to_watch()),
             _row(_("Asked by"), ask.asked_by),
             _row(_("Reason"), ask.reason or _("No reason was given.")),
             _row(_("Customer"), _customer_text(customer)),
@@ -125,10 +130,10 @@ def charge_proposal(ask: ChargeAsk) -> ReviewProposal:
     )
 
 
-def refund_warnings(payment: Payment) -> tuple[str, ...]:
-    """Return what a reviewer should watch: other refunds to the customer, disputes."""
+def refund_warnings(payment: Payment, call_id: UUID | None) -> tuple[str, ...]:
+    """Return what a reviewer should watch: twins that wait, refunds to the customer, disputes."""
     lately = refunds_lately(payment.customer)
-    lines = []
+    lines = list(_waiting_texts(payment.pk, call_id))
     if lately:
         lines.append(
             ngettext(
@@ -141,6 +146,38 @@ def refund_warnings(payment: Payment) -> tuple[str, ...]:
     if disputes:
         lines.append(_disputes_text(disputes))
     return tuple(lines)
+
+
+def nothing_to_watch() -> str:
+    """Say on a refund's card that there is no warning."""
+    return _("No other refund lately, no dispute.")
+
+
+def warnings_now(review: Review) -> list[str]:
+    """Return a refund's warnings with what waits beside it now, not when it was asked."""
+    if review.kind != "refund" or review.subject_id is None:
+        return list(review.warnings)
+    # What was stored is known by its beginning, up to the amount.
+    begins = _waiting_text("\n", "").split("\n", maxsplit=1)[0]
+    kept = [text for text in review.warnings if not text.startswith(begins)]
+    return [*_waiting_texts(review.subject_id, review.call_id), *kept]
+
+
+def _waiting_texts(payment_id: UUID, call_id: UUID | None) -> list[str]:
+    waiting = reviews_waiting(kind="refund", subject_id=payment_id, without_call=call_id)
+    return [
+        _waiting_text(
+            _money(review.amount_minor or 0, review.currency),
+            one_line(person_name(review.requested_by)),
+        )
+        for review in waiting
+    ]
+
+
+def _waiting_text(amount: str, name: str) -> str:
+    return _("Another request of {amount} for this payment waits (asked by {name}).").format(
+        amount=amount, name=name
+    )
 
 
 def origin_rows(arguments: Mapping[str, Any], context: RunContext, currency: str) -> list[Row]:

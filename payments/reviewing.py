@@ -63,6 +63,7 @@ class RefundSubject:
                 reason=reason_text(changes.get(_REASON, _reason_now(review))),
                 why=_card_text(review, _("Why you")),
                 asked_by=_card_text(review, _("Asked by")),
+                call_id=review.call_id,
                 origins=_origins(review),
                 version=review.version + 1,
             )

@@ -144,6 +144,16 @@ def reviews_of_conversation(conversation_id: UUID) -> QuerySet[Review]:
     return reviews.filter(conversation_id=conversation_id).order_by("created_at", "id")
 
 
+def reviews_waiting(*, kind: str, subject_id: UUID, without_call: UUID | None) -> QuerySet[Review]:
+    """List what waits on one subject, oldest first, but for one call's own request."""
+    waiting = Review.objects.select_related("requested_by").filter(
+        kind=kind, subject_id=subject_id, state=State.PENDING, expires_at__gt=timezone.now()
+    )
+    if without_call is not None:
+        waiting = waiting.exclude(call_id=without_call)
+    return waiting.order_by("created_at", "id")
+
+
 def choices_for(user: User, review: Review) -> tuple[tuple[Decision, ...], str]:
     """Return the decisions this person may take now, and why they may not approve, if so."""
     if review.state != State.PENDING or review.expires_at <= timezone.now():

@@ -97,7 +97,7 @@ def _context(found: Review, viewer: User, refused: Refused | None = None) -> dic
     return {
         "section": "reviews",
         "review": found,
-        "card": card_of(found, viewer),
+        "card": card_of(found, viewer, fresh=True),
         "who": words.person_name(found.requested_by),
         "editor": words.person_name(found.editor) if found.editor else "",
         "outcome": words.state_sentence(found),

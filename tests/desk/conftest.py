@@ -193,6 +193,7 @@ def waiting_refund(run: Run, payment: Payment, *, amount_minor: int = 500) -> Re
                 reason="the box was crushed",
                 why="Every refund needs a second person, whatever its amount.",
                 asked_by="Tom Becker, through the assistant",
+                call_id=call.pk,
             )
         ),
         arguments={"payment": payment.reference, "amount": "5", "reason": "the box was crushed"},
