@@ -28,12 +28,29 @@ ROUTES: Final = {
 REFERENCE: Final = re.compile(
     r"(?<![\w&#/@.-])(?P<kind>PAY|REF|INV|TCK|EXP)-[A-Z0-9]{2,}(?:-[A-Z0-9]+)*(?![\w@/])"
 )
+# Signs that turn the reading order of what follows, or that no font shows: what stands on a page
+# could read otherwise than it is. Marks of direction and joiners stay: scripts need them.
+_UNSHOWN: Final = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff]"
+)
+
+
+@register.filter
+def visible(text: object) -> str:
+    """Put a sign that is seen for each that would act unseen; for attributes and titles."""
+    return _UNSHOWN.sub("\ufffd", str(text))
+
+
+@register.filter
+def apart(text: object) -> SafeString:
+    """Set somebody's words apart, so that their direction stays theirs."""
+    return format_html("<bdi>{}</bdi>", visible(text))
 
 
 @register.filter
 def linked(text: object) -> SafeString:
     """Make links of the references in a text; everything else in it is escaped."""
-    whole, at = str(text), 0
+    whole, at = visible(text), 0
     pieces: list[str] = []
     for found in REFERENCE.finditer(whole):
         pieces += [whole[at : found.start()], _link(found)]

@@ -1,5 +1,8 @@
 // Text that is still being written, outside the live region: a screen reader hears it once, whole.
 
+// The same signs that the server does not show; one for one, so that places in the text stay.
+const UNSHOWN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff]/g;
+
 export class Live {
   constructor(place, template) {
     this.place = place;
@@ -28,7 +31,7 @@ export class Live {
       this.node = this.template.content.firstElementChild.cloneNode(true);
       this.place.replaceChildren(this.node);
     }
-    this.node.querySelector(".message-text").append(this.pending);
+    this.node.querySelector(".message-text").append(this.pending.replace(UNSHOWN, "\ufffd"));
     this.pending = "";
     this.place.dispatchEvent(new CustomEvent("grown", { bubbles: true }));
   }

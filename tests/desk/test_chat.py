@@ -37,7 +37,7 @@ def words(html: str) -> str:
     """Return what a person reads: no tags, single blanks."""
     body = re.sub(r"(?s)<(script|style|template)\b.*?</\1>", " ", html)
     # A link inside a sentence is no gap in it.
-    body = re.sub(r"</?a\b[^>]*>", "", body)
+    body = re.sub(r"</?(?:a|bdi)\b[^>]*>", "", body)
     return " ".join(re.sub(r"<[^>]+>", " ", body).split())
 
 

@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from django.contrib.auth.models import User
 from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,24 +107,52 @@ def test_any_text_gives_links_of_ours_and_nothing_else(text: str) -> None:
         assert re.fullmatch(r"/(documents|tickets|exports)/[A-Z0-9-]+/", attrs["href"] or "")
 
 
+ONE_LINE = dict.fromkeys((*range(32), *range(127, 160)), " ")
+TURNED = "refund \u202e00.5\u202c EUR \u2066x\u2069 \x07\x1b[31m\x85"
+
+
+def test_signs_that_turn_or_hide_text_are_shown_as_signs() -> None:
+    assert linked(TURNED) == "refund �00.5� EUR �x� ��[31m�"
+    assert linked("line\n\tnext سلام\u200f \u200d👩") == "line\n\tnext سلام\u200f \u200d👩"
+
+
+def test_no_page_lets_a_text_turn_what_stands_around_it(north: North, enter: Enter) -> None:
+    for user, address in _written_everywhere(TURNED, north):
+        html = enter(user).get(address).content.decode()
+        assert "�00.5�" in html, address
+        acting = r".*[\u202a-\u202e\u2066-\u2069\x07\x1b\x85].*"
+        assert re.findall(acting, html) == [], address
+        for piece in re.findall(r"(?s)<([a-z0-9]+)\b([^<>]*)>[^<>]*�00.5�", html):
+            assert piece[0] in {"bdi", "title"} or 'dir="auto"' in piece[1], f"{address} {piece}"
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_inert_on_every_page_that_shows_it(
     text: str, north: North, enter: Enter
 ) -> None:
-    """Put the text wherever people or models may write, then look at every page that shows it."""
+    """Look at every page that shows what people or models may write."""
+    for user, address in _written_everywhere(text, north):
+        answer = enter(user).get(address)
+        assert answer.status_code == 200, address
+        _assert_inert(answer.content.decode(), address)
+        assert "script-src 'self'" in answer.headers["Content-Security-Policy"], address
+
+
+def _written_everywhere(text: str, north: North) -> list[tuple[User, str]]:
+    """Put the text wherever people or models may write; return who sees it on which page."""
     talk, review, payment, ticket = north.talk, north.review, north.payment, north.ticket
     run = asked(talk, text)
     called(run, content=text, arguments={"key": text})
     ended(run, answer=text, done=[text], not_done=[text])
     rows = [{"label": text, "text": text}]
     Review.objects.filter(pk=review.pk).update(title=text, card=rows, fields={"reason": text})
-    Ticket.objects.filter(pk=ticket.pk).update(subject=text.translate({9: 32, 10: 32}), body=text)
+    Ticket.objects.filter(pk=ticket.pk).update(subject=text.translate(ONE_LINE), body=text)
     payment.customer.name = text
     payment.customer.save()
     talk.refresh_from_db()
     talk.title = talk.customer_label = text
     talk.save()
-    pages = [
+    return [
         (talk.owner, reverse("home")),
         (talk.owner, reverse("chat", args=[talk.pk])),
         (talk.owner, reverse("run", args=[run.pk])),
@@ -133,11 +162,6 @@ def test_hostile_text_is_inert_on_every_page_that_shows_it(
         (talk.owner, reverse("tickets")),
         (talk.owner, reverse("ticket", args=[ticket.reference])),
     ]
-    for user, address in pages:
-        answer = enter(user).get(address)
-        assert answer.status_code == 200, address
-        _assert_inert(answer.content.decode(), address)
-        assert "script-src 'self'" in answer.headers["Content-Security-Policy"], address
 
 
 def _assert_inert(html: str, address: str) -> None:
