@@ -3,6 +3,10 @@
 from django.contrib import admin
 from django.urls import include, path
 
+admin.site.site_header = "Countersign administration"
+admin.site.site_title = "Countersign"
+admin.site.index_title = "Records and reviews"
+
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("desk.urls")),
