@@ -41,6 +41,9 @@ _CARRIES_ON: Final = re.compile(
     re.IGNORECASE,
 )
 _VERB_CARRIED: Final = re.compile(rf"\b(?P<verb>{ACTION}|find|look\s*up)\b", re.IGNORECASE)
+# More than anyone asks for in one message; it bounds the work.
+MOST: Final = 24
+SENTENCE: Final = 400
 _HARD: Final = r"\s*(?:\n+|;|[.!?](?=\s))\s*(?:and\s+)?"
 _SOFT: Final = (
     r"\s*,?\s+(?:and\s+then|and\s+also|and|but|then|plus|as\s+well\s+as|also)\s+|\s*,(?!\d)\s*"
@@ -49,13 +52,14 @@ _SEPARATOR: Final = re.compile(rf"(?P<hard>{_HARD})|(?P<soft>{_SOFT})", re.IGNOR
 
 
 def clauses_of(text: str) -> list[str]:
-    """Return the requests of a message, each as it was written."""
+    """Return the requests of a message, each as it was written; past `MOST` it is not cut."""
     parts: list[str] = []
     rest = text.strip()
-    while rest:
+    while rest and len(parts) <= MOST:
         left, rest = _cut(rest)
         parts.append(left)
-    return _joined(parts)
+    # The rest stays, so that a condition at the very end is still read.
+    return _joined([*parts, rest] if rest else parts)
 
 
 def without_polite(clause: str) -> str:
@@ -66,29 +70,37 @@ def without_polite(clause: str) -> str:
 
 def _cut(text: str) -> tuple[str, str]:
     """Return the first request and the text after it."""
-    for mark in _SEPARATOR.finditer(text):
+    quoted = [match.span() for match in phrases.QUOTED.finditer(text)]
+    for number, mark in enumerate(_SEPARATOR.finditer(text)):
         left, right = text[: mark.start()].strip(), text[mark.end() :]
-        if not left or not right.strip() or _inside_quotes(text, mark.start()):
+        if number > MOST * 8:
+            break
+        if not left or not right.strip() or any(a < mark.start() < b for a, b in quoted):
             continue
-        if _begins(left, right, hard=mark["hard"] is not None):
+        if _begins(left, right, mark.group().strip(), hard=mark["hard"] is not None):
             return left, right.strip()
         verb = _VERB_CARRIED.search(left)
-        if verb and _CARRIES_ON.match(right) and not _IN_TICKET.search(left):
+        if verb and _carries(left, right, mark.group()) and not _IN_TICKET.search(left):
             return left, f"{verb['verb']} {right.strip()}"
     return text.strip(), ""
 
 
-def _begins(left: str, right: str, *, hard: bool) -> bool:
+def _carries(left: str, right: str, mark: str) -> bool:
+    """Tell whether `right` has the verb of `left`; an amount before it could be meant for both."""
+    following = _CARRIES_ON.match(right)
+    if following is None or "but" in mark.lower().split():
+        return False
+    return not phrases.amounts_in(left) or bool(phrases.amounts_in(following.group()))
+
+
+def _begins(left: str, right: str, mark: str, *, hard: bool) -> bool:
     """Tell whether `right` begins a request of its own."""
     if _STARTS.match(right):
-        return True
-    sentence = re.split(r"[\n;]|[.!?]\s", right.strip(), maxsplit=1)[0]
+        # In what a ticket is about a comma parts words, not requests.
+        return mark != "," or _IN_TICKET.search(left) is None
+    sentence = re.split(r"[\n;]|[.!?]\s", right.strip()[:SENTENCE], maxsplit=1)[0]
     # What follows the subject of a ticket is its text, unless it begins like an order.
     return hard and _HOLDS.search(sentence) is not None and not _IN_TICKET.search(left)
-
-
-def _inside_quotes(text: str, position: int) -> bool:
-    return any(match.start() < position < match.end() for match in phrases.QUOTED.finditer(text))
 
 
 def _joined(parts: list[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Which kind of request a clause is. Pure text.
 
-A question never becomes an action, and a denied action is none: the offline model would rather
-ask again than move money that nobody asked to move.
+This tells what a clause speaks of; whether it orders that is for `orders` to say. A question never
+becomes an action, and a denied action is none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agent_core.chat_models.clauses import ACTION, DENY, GREETING, POLITE, witho
 
 Kind = Literal[
     "find", "paid", "charge", "refund", "ticket", "search", "export", "status", "greeting",
-    "denied", "unknown",
+    "denied", "doubt", "foreign", "unknown",
 ]  # fmt: skip
 
 
@@ -23,7 +23,7 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 
 _BECAUSE: Final = _words(
-    r"\s*,?\s*\b(?:because|since|due to|as (?=(?:the|he|she|it|they|we)\b)|"
+    r"\s*,?\s*\b(?:because|since|due to(?! be\b)|as (?=(?:the|he|she|it|they|we)\b)|"
     r"(?:the\s+)?reason(?:\s+is|\s*:)?)\s+"
 )
 _DENIED: Final = _words(
@@ -71,6 +71,7 @@ _A_CHARGE: Final = _words(
     r"(?<!\bmake )(?<!\bdo )\b(?:the|an?|this|that|any|double|extra|last|wrong|his|her|their|my)"
     r"\s+(?:charge|bill)\b"
 )
+_INQUIRY: Final = _words(r"\b(?:check|why|whether|status|look|show|find|tell me|know)\b|\?\s*$")
 _FIND: Final = _words(
     rf"{POLITE}(?:find|look(?:ing)?\s*up|look for|search(?:\s+for)?|show(?:\s+me)?|who\s+is|get|"
     r"pull\s+up|check|tell me about|do we know)\s+"
@@ -113,6 +114,11 @@ def kind_of(clause: str) -> Kind:
         ("search", _SEARCH.search(core) is not None),
     )
     return next((kind for kind, matches in rules if matches), "unknown")
+
+
+def is_inquiry(clause: str) -> bool:
+    """Tell whether the clause asks about something that is there, so that looking it up helps."""
+    return _question(core_of(clause)) or _INQUIRY.search(clause) is not None
 
 
 def has_key(text: str) -> bool:

@@ -34,8 +34,8 @@ PERIOD: Final = re.compile(
 _CODES: Final = r"EUR|USD|GBP|JPY|CHF|SEK|KWD"
 _UNITS: Final = {"euro": "EUR", "dollar": "USD", "yen": "JPY", "pound": "GBP"}
 AMOUNT: Final = re.compile(
-    rf"(?<![\w#@/:.,-])(?:(?P<sign>[€$£¥])\s?|(?P<before>{_CODES})\s)?"
-    r"(?P<number>\d[\d.,]*(?:e\d+)?)"
+    rf"(?<![\w#@/:.,$€£¥-])(?:(?P<sign>[€$£¥])\s?|(?P<before>{_CODES})\s?)?"
+    r"(?P<number>[0-9][0-9.,]*(?:e[0-9]+)?)"
     rf"(?:\s?(?P<after>{_CODES}|[€$£¥]|euros?|dollars?|yen|pounds?)(?!\w))?(?![\w#@/:%])",
     re.IGNORECASE,
 )
@@ -48,6 +48,12 @@ _NAME_END: Final = (
     r"|\b(?:because|last|in|for|from|please|with|on|as|and|this|since|during|to|of|by|"
     r"between|paid|the|now|about|at|today|yesterday|due|pay)\b))"
 )
+ORDINAL: Final = re.compile(
+    r"\b(?:the\s+)?(?P<which>first|second|third|fourth|fifth|sixth|1st|2nd|3rd|4th|5th|6th)\s+"
+    r"(?:one|payment|invoice)\b",
+    re.IGNORECASE,
+)
+_ORDER_OF: Final = ("first", "second", "third", "fourth", "fifth", "sixth")
 NAME: Final = rf"(?P<name>[^\W\d_][\w.'\u2019-]*(?:\s+[^\W\d_][\w.'\u2019-]*?)*?){_NAME_END}"
 # Words that stand for someone or something named earlier, or for a thing and not a person.
 NO_NAME: Final = re.compile(
@@ -91,9 +97,19 @@ def period_in(text: str) -> str:
 
 def amount_in(text: str) -> str:
     """Return the first amount as text, with its currency when one is written."""
-    match = AMOUNT.search(PERIOD.sub(" ", without_keys(text)))
-    if match is None:
-        return ""
+    match = AMOUNT.search(without_keys(text))
+    return _written(match) if match else ""
+
+
+def amounts_in(text: str) -> list[str]:
+    """Return every amount as text; one with two currencies ("USD 5 EUR") is empty."""
+    return [
+        "" if match["after"] and (match["sign"] or match["before"]) else _written(match)
+        for match in AMOUNT.finditer(without_keys(text))
+    ]
+
+
+def _written(match: re.Match[str]) -> str:
     number = match["number"].rstrip(".,")
     unit = (match["before"] or match["after"] or "").lower()
     if match["sign"]:
@@ -102,6 +118,19 @@ def amount_in(text: str) -> str:
         return f"{unit}{number}"
     code = _UNITS.get(unit.rstrip("s"), unit.upper())
     return f"{number} {code}".strip()
+
+
+def ordinal_in(text: str) -> int:
+    """Return which of a list is meant, from 1 on; 0 when none is."""
+    match = ORDINAL.search(text)
+    which = match["which"].lower() if match else ""
+    return int(which[0]) if which[:1].isdigit() else (*("",), *_ORDER_OF).index(which)
+
+
+def currency_of(unit: str) -> str:
+    """Return the code of a currency's sign, name or code; of a sign with many codes the sign."""
+    signs = {"€": "EUR", "£": "GBP"}
+    return signs.get(unit) or _UNITS.get(unit.lower().rstrip("s"), unit.upper())
 
 
 def name_in(text: str, pattern: str) -> str:

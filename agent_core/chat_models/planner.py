@@ -6,18 +6,25 @@ receipt can end the turn. What the person still has to read after it goes into `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from langchain_core.messages import BaseMessage
 
-from agent_core.chat_models.requests import Need, needs_read
-from agent_core.chat_models.steps import Act, Look, Say, step_next
+from agent_core.chat_models.answers import TOOL_OF, needs_of
+from agent_core.chat_models.needs import Need
+from agent_core.chat_models.steps import Act, Look, Say, shortened, step_next
 from agent_core.chat_models.window import Window, window_read
 
 REMAINING: Final = "remaining"
 REWRITING: Final = "Rewrite"
+
+_NO_NEWS: Final = re.compile(
+    r"\(|Hello\. I |I did not understand|The last I know|Nothing is under way|"
+    r"Nothing was done: I am"
+)
 
 ABILITIES: Final = {
     "customer_find": "find a customer",
@@ -27,15 +34,6 @@ ABILITIES: Final = {
     "ticket_create": "open a ticket",
     "articles_search": "search the help articles",
     "export_payments": "export payments or refunds",
-}
-_TOOL_OF: Final = {
-    "refund": "refund_request",
-    "charge": "charge_invoice",
-    "ticket": "ticket_create",
-    "search": "articles_search",
-    "export": "export_payments",
-    "find": "customer_find",
-    "paid": "payments_list",
 }
 
 
@@ -80,7 +78,7 @@ def plan_make(
         # A planner cannot rewrite, so the text stands as it is.
         return Plan(text=window.words)
     offered = {offer.name: offer.fields for offer in offers}
-    needs = _needs(window)
+    needs = needs_of(window)
     due = [_Due(need, _step(need, window, needs, offered)) for need in needs]
     calls = _calls(due, offered, one_at_a_time=one_at_a_time)
     if calls:
@@ -88,22 +86,10 @@ def plan_make(
     return Plan(text=_text(due) or _nothing_to_do(offered))
 
 
-def _needs(window: Window) -> list[Need]:
-    """Return what is asked for; a bare answer to a question completes the earlier request."""
-    needs = needs_read(window.words)
-    bare = all(need.kind in ("find", "unknown") for need in needs) and len(window.words) < 80
-    if not (window.question and bare) or not needs:
-        return needs
-    completed = needs_read(f"{window.question.rstrip('.!? ')} {window.words}")
-    meant = [need for need in completed if need.kind not in ("find", "unknown", "greeting")]
-    open_ = [need for need in meant if _TOOL_OF.get(need.kind) not in window.acted]
-    return open_ or needs
-
-
 def _step(
     need: Need, window: Window, needs: list[Need], offered: Mapping[str, frozenset[str]]
 ) -> Look | Act | Say:
-    wanted = _TOOL_OF.get(need.kind)
+    wanted = TOOL_OF.get(need.kind)
     if wanted is None:
         return Say(_plain_answer(need, window, offered))
     step = step_next(need, window, needs)
@@ -182,18 +168,27 @@ def _plain_answer(need: Need, window: Window, offered: Mapping[str, frozenset[st
             return f"Hello. {_abilities(offered)}"
         case "denied":
             return f"Nothing was done for “{need.words}”."
+        case "doubt":
+            return (
+                f"Nothing was done: I am not sure that “{shortened(need.words)}” is an order for "
+                "now; what exactly shall I do?"
+            )
+        case "foreign":
+            return f"I understand English only, so nothing was done. {_abilities(offered)}"
         case "status":
             return _status(window)
         case _:
-            return f"I did not understand “{need.words}”. {_abilities(offered)}"
+            return f"I did not understand “{shortened(need.words)}”. {_abilities(offered)}"
 
 
 def _status(window: Window) -> str:
     """Repeat the newest that the tools or the assistant said; nothing is made up."""
-    for text in window.earlier:
-        if text and not text.startswith("(") and text not in window.staff:
-            return f"The last I know: {text.strip()}"
-    return "Nothing is under way in this conversation."
+    said = (text.strip() for text in window.earlier if text not in window.staff)
+    last = next((text for text in said if text and not _NO_NEWS.match(text)), "")
+    waiting = "; ".join(f"“{shortened(words)}”" for words in dict.fromkeys(window.waiting))
+    told = [f"The last I know: {last}"] if last else []
+    told += [f"Waiting for a person's approval: {waiting}."] if waiting else []
+    return "\n".join(told) or "Nothing is under way in this conversation."
 
 
 def _abilities(offered: Mapping[str, frozenset[str]]) -> str:

@@ -4,43 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from agent_core.chat_models import phrases
 from agent_core.chat_models.clauses import ACTION, clauses_of, without_polite
-from agent_core.chat_models.kinds import Kind, core_of, kind_of, reason_of
+from agent_core.chat_models.kinds import Kind, core_of, is_inquiry, kind_of, reason_of
+from agent_core.chat_models.languages import is_foreign
+from agent_core.chat_models.needs import Need
+from agent_core.chat_models.orders import (
+    LONGEST,
+    Doubt,
+    export_doubt,
+    is_asked_of_us,
+    money_doubt,
+    reason_turns,
+    ticket_doubt,
+)
 from agent_core.chat_models.phrases import NAME
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
-    """One thing that is asked for. `words` is the clause as it was written.
-
-    `key` leads to a customer (address, name, CUS-…, #W…), `reference` is the payment or invoice
-    itself, `newest` says that the last one is meant, `part` that only an unnamed part is.
-    """
-
-    kind: Kind
-    words: str
-    key: str = ""
-    reference: str = ""
-    newest: bool = False
-    part: bool = False
-    amount: str = ""
-    reason: str = ""
-    period: str = ""
-    about: str = ""
-    method: str = ""
-    what: str = "payments"
-    currency: str = ""
-    format: str = "csv"
-
+from agent_core.chat_models.scope import held_back
 
 _OWN: Final = (
     r"(?:^|\b(?:refund|charge|collect|bill|of|show|list|for|find|me|up|are|were|and)\s+)"
     r"(?P<name>[^\W\d_][\w.-]*(?:\s+[^\W\d_][\w.-]*){0,3}?)['\u2019]s\s+"
 )
+_LETS: Final = re.compile(r"\blet['\u2019]s\b", re.IGNORECASE)
 _PERSON: Final = (
     _OWN,
     rf"\b(?:payments?|invoices?|orders?|purchase)\s+(?:of|by|from|for)\s+{NAME}",
@@ -63,6 +51,7 @@ _FOR_REASON: Final = re.compile(
     r"order|invoice|customer)\b).+)",
     re.IGNORECASE,
 )
+_FOR: Final = re.compile(r"^for\s+", re.IGNORECASE)
 _METHOD: Final = re.compile(
     r"\b(?:on|with|by|using|via|to|from)\s+(?:the|his|her|their|a|saved)?\s*"
     r"(?P<method>paypal|gift\s?card|visa|mastercard|amex|american express|"
@@ -100,7 +89,9 @@ _FORMATS: Final = {"xlsx": "xlsx", "excel": "xlsx", "json": "json", "pdf": "pdf"
 
 def needs_read(text: str) -> list[Need]:
     """Return what the message asks for, in its order, without exact repeats."""
-    needs = [need for clause in clauses_of(text) for need in _needs_of(clause)]
+    if is_foreign(text):
+        return [Need(kind="foreign", words=text)]
+    needs = held_back([need for clause in clauses_of(text) for need in _needs_of(clause)])
     if len(needs) > 1:
         needs = [need for need in needs if need.kind != "greeting"] or needs[:1]
     return list(dict.fromkeys(needs))
@@ -109,11 +100,22 @@ def needs_read(text: str) -> list[Need]:
 def _needs_of(clause: str) -> list[Need]:
     kind = kind_of(clause)
     read = _READERS.get(kind)
-    return read(clause) if read else [Need(kind=kind, words=clause)]
+    needs = read(clause) if read else [Need(kind=kind, words=clause)]
+    if kind == "charge" and phrases.references_in(core_of(clause), "PAY", "REF", "TCK", "EXP"):
+        return [Need(kind="doubt", words=clause)]
+    return _asked_instead(clause) if any(each.kind == "doubt" for each in needs) else needs
+
+
+def _asked_instead(clause: str) -> list[Need]:
+    """Look up what the clause names when it asks about it; else someone has to be asked."""
+    found = _finds(clause) if is_inquiry(clause) and len(clause) <= LONGEST else []
+    keyed = [need for need in found if phrases.without_keys(need.key).strip(" #") == ""]
+    return keyed or [Need(kind="doubt", words=clause)]
 
 
 def key_in(text: str) -> str:
     """Return the key that leads to a customer: address, reference, order or name."""
+    text = _LETS.sub(" ", text[:LONGEST])
     exact = [
         *phrases.addresses_in(text),
         *phrases.references_in(text, "CUS", "INV", "PAY"),
@@ -153,27 +155,60 @@ def _charge(clause: str) -> list[Need]:
 
 def _moves(clause: str, kind: Kind, prefix: str) -> list[Need]:
     """Return one need for each payment or invoice the clause names, one when it names none."""
-    core = core_of(clause)
-    why = _FOR_REASON.search(phrases.without_keys(core))
-    if why is not None:
-        core = core.replace(why.group(), " ")
+    core, why = _parted(clause)
     method = _METHOD.search(core) if kind == "charge" else None
+    newest, ordinal = _NEWEST.search(core), phrases.ORDINAL.search(core)
+    named = phrases.references_in(core, prefix)
+    key = "" if named else key_in(core)
+    given = [match.group() for match in (method, newest, ordinal) if match]
+    part = _PART.search(core)
+    given += [part.group()] if part else []
+    name = "" if phrases.without_keys(key).strip(" #") == "" else key
+    doubt = _doubt_of(clause, given, name, why)
+    if doubt == "order":
+        return [Need(kind="doubt", words=clause)]
     base = Need(
         kind=kind,
         words=clause,
-        amount=phrases.amount_in(core.replace(method.group(), " ") if method else core),
-        newest=_NEWEST.search(core) is not None,
-        part=_PART.search(core) is not None,
-        reason=reason_of(clause) or (why["reason"].strip().rstrip(".!") if why else ""),
+        amount="" if doubt or part else phrases.amount_in(_without(core, given)),
+        newest=newest is not None,
+        ordinal=phrases.ordinal_in(core),
+        part=part is not None or doubt == "amount",
+        reason=reason_of(clause) or _FOR.sub("", why).strip().rstrip(".!"),
         method=" ".join(method["method"].split()) if method else "",
     )
-    named = phrases.references_in(core, prefix)
     if named:
         return [replace(base, reference=reference) for reference in named]
-    return [replace(base, key=key_in(core))]
+    return [replace(base, key=key)]
+
+
+def _parted(clause: str) -> tuple[str, str]:
+    """Return the clause without its reasons, and the one of the form "for a late parcel"."""
+    core = core_of(clause)
+    why = _FOR_REASON.search(phrases.without_keys(core[:LONGEST]))
+    written = why.group().rstrip() if why else ""
+    return (core.replace(written, " "), written) if written else (core, "")
+
+
+def _doubt_of(clause: str, given: list[str], name: str, why: str) -> Doubt:
+    core, reason = _parted(clause)[0], reason_of(clause)
+    if reason_turns(reason) or ("?" in clause and not is_asked_of_us(clause)):
+        return "order"
+    keys = (phrases.addresses_in(core), phrases.orders_in(core), phrases.references_in(core, "CUS"))
+    if any(len(each) > 1 for each in keys):
+        return "order"
+    return money_doubt(core, given, name=name, why=why)
+
+
+def _without(text: str, parts: list[str]) -> str:
+    for part in parts:
+        text = text.replace(part, " ", 1)
+    return text
 
 
 def _ticket(clause: str) -> list[Need]:
+    if ticket_doubt(clause):
+        return [Need(kind="doubt", words=clause)]
     payment = phrases.references_in(clause, "PAY")
     about = _subject_of(clause)
     return [Need(kind="ticket", words=clause, about=about, reference=(payment or [""])[0])]
@@ -183,13 +218,19 @@ def _subject_of(clause: str) -> str:
     """Return what the ticket is about, when the clause says more than "it" or a reference."""
     quoted = phrases.QUOTED.search(clause)
     match = _ABOUT.search(clause) or _TICKET_FOR.search(clause)
-    about = quoted.group() if quoted else match["about"] if match else ""
-    about = " ".join(about.split()).strip(" \"“”'.?!")
+    # Quotes are the subject only when nothing introduces a longer one around them.
+    if quoted and not (match and match.start("about") <= quoted.start()):
+        return " ".join(quoted.group().split()).strip(" \"“”'.?!")
+    about = " ".join(match["about"].split()).strip(" .?!'") if match else ""
+    if phrases.QUOTED.fullmatch(about):
+        about = about.strip(" \"“”'.?!")
     says_more = _POINTER.sub("", phrases.without_keys(about)).strip(" .,")
     return about if says_more else ""
 
 
 def _export(clause: str) -> list[Need]:
+    if export_doubt(clause):
+        return [Need(kind="doubt", words=clause)]
     words = clause.lower()
     format_ = next((value for word, value in _FORMATS.items() if word in words), "csv")
     currency = phrases.CURRENCY.search(clause)

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agent_core.chat_models import phrases
-from agent_core.chat_models.requests import Need
+from agent_core.chat_models.listed import has_amount, lines_of, newest_of
+from agent_core.chat_models.needs import Need
 from agent_core.chat_models.window import Reply, Window
 
 LISTED: Final = 6
 SHORT_TEXT: Final = 240
+SUBJECT: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,10 @@ def _paid(need: Need, window: Window, needs: list[Need]) -> Step:
 
 
 def _refund(need: Need, window: Window, needs: list[Need]) -> Step:
-    if need.part and not need.amount:
+    if need.part:
         return Say("Which amount of which payment shall I refund? Please write it like 5.00.")
+    if need.ordinal and not need.key:
+        return _refund_shown(need, window)
     # An order stands for its payment, so it needs no look-up.
     named = [need.reference] if need.reference else phrases.orders_in(need.key)
     if not named and not need.key and not need.newest:
@@ -110,6 +114,14 @@ def _refund(need: Need, window: Window, needs: list[Need]) -> Step:
     return found.step or _refund_listed(need, window, found)
 
 
+def _refund_shown(need: Need, window: Window) -> Step:
+    """Refund the one that an ordinal means in the newest list of payments that was shown."""
+    shown = lines_of("PAY", window.shown("PAY"))
+    if len(shown) < need.ordinal:
+        return Say("Which payment shall I refund?")
+    return _refund_of(phrases.references_in(shown[need.ordinal - 1], "PAY")[0], need, window)
+
+
 def _refund_listed(need: Need, window: Window, found: _Found) -> Step:
     """Choose the payment from the list: the newest when that was asked, else the only one."""
     text = found.text
@@ -119,21 +131,14 @@ def _refund_listed(need: Need, window: Window, found: _Found) -> Step:
         if reply is None:
             return Look("payments_list", looked)
         text = reply.text
-    lines = _lines_of("PAY", text)
+    lines = lines_of("PAY", text)
     paid = [line for line in lines if not re.search(r"\bfailed\b", line)] or lines
     if not paid:
         return Say(f"I see no payment to refund.\n{text.strip()}")
-    if need.newest or len(paid) == 1:
-        return _refund_of(phrases.references_in(_newest(paid), "PAY")[0], need, window)
+    if need.newest or (len(paid) == 1 and not need.ordinal):
+        return _refund_of(phrases.references_in(newest_of(paid), "PAY")[0], need, window)
     listed = "\n".join(paid[:LISTED])
     return Say(f"Which payment shall I refund?\n{listed}")
-
-
-def _newest(lines: list[str]) -> str:
-    """Return the line with the latest date; the first one when none has a date."""
-    dated = [(max(re.findall(r"\d{4}-\d\d-\d\d", line), default=""), line) for line in lines]
-    latest = max(date for date, _line in dated)
-    return next(line for date, line in dated if date == latest)
 
 
 def _refund_of(payment: str, need: Need, window: Window) -> Step:
@@ -145,6 +150,11 @@ def _charge(need: Need, window: Window, needs: list[Need]) -> Step:
     if need.part:
         return Say("An open invoice can only be charged as a whole. Which invoice shall I charge?")
     named = [need.reference] if need.reference else []
+    if need.ordinal and not need.key:
+        shown = lines_of("INV", window.shown("INV"))[need.ordinal - 1 : need.ordinal]
+        named = phrases.references_in("".join(shown), "INV")[:1]
+        if not named:
+            return Say("Which invoice shall I charge?")
     if not named and not need.key:
         named = _pointed_at("INV", window, needs)
     # An amount is held against the open one, so it needs a look at the invoice.
@@ -165,12 +175,12 @@ def _charge_listed(need: Need, window: Window, found: _Found) -> Step:
         if reply is None:
             return Look(tool, looked)
         text = reply.text
-    lines = _lines_of("INV", text)
+    lines = lines_of("INV", text)
     if need.reference:
         lines = [line for line in lines if _names(line, need.reference)]
-    fitting = [line for line in lines if _has_amount(line, need.amount)]
+    fitting = [line for line in lines if has_amount(line, need.amount)]
     named = [each for line in fitting for each in phrases.references_in(line, "INV")]
-    if len(named) == 1:
+    if len(named) == 1 and not need.ordinal:
         return _charge_of(named[0], need, window)
     return Say(_unchosen(named, fitting or lines, text))
 
@@ -194,18 +204,34 @@ def _ticket(need: Need, window: Window, needs: list[Need]) -> Step:
     if not payment and points:
         named = _pointed_at("PAY", window, needs)
         payment = named[0] if len(named) == 1 else ""
-    others = "; ".join(other.words for other in needs if other.kind in ("charge", "refund"))
-    subject = need.about or (f"Follow-up: {others}" if others else "")
+    others = [other for other in needs if other.kind in ("charge", "refund")]
+    if not need.about and others and (first := _undone(others, window, needs)):
+        return first
+    followed = "; ".join(other.words for other in others)
+    subject = need.about or (f"Follow-up: {followed}" if followed else "")
     if not subject and payment:
         subject = f"Payment {payment}"
     if not subject:
         return Say("What is the ticket about?")
-    subject = _cut(" ".join(subject.split()), 100)
+    subject = shortened(subject)
     return _act(
         window,
         "ticket_create",
         {"subject": subject[:1].upper() + subject[1:], "body": need.words, "payment": payment},
     )
+
+
+def _undone(others: list[Need], window: Window, needs: list[Need]) -> Step | None:
+    """Return what comes before a ticket that only follows up on others: no ticket is about
+    something that was asked back, so it waits for the answer."""
+    steps = [step_next(other, window, needs) for other in others]
+    look = next((step for step in steps if isinstance(step, Look)), None)
+    asked = any(isinstance(step, Say) and not _was_tried(step) for step in steps)
+    return look or (Say("") if asked else None)
+
+
+def _was_tried(step: Say) -> bool:
+    return any(reply.tool in ("charge_invoice", "refund_request") for reply in step.replies)
 
 
 def _export(need: Need, window: Window, needs: list[Need]) -> Step:
@@ -256,33 +282,13 @@ def _names(line: str, key: str) -> bool:
     return key.lstrip("#").lower() in line.lower()
 
 
-def _has_amount(line: str, amount: str) -> bool:
-    if not amount:
-        return True
-    wanted = _digits(amount)
-    offered = [_digits(match["number"]) for match in phrases.AMOUNT.finditer(line)]
-    return wanted in offered or f"{wanted}00" in offered
-
-
-def _digits(amount: str) -> str:
-    return re.sub(r"[^0-9]", "", amount)
-
-
-def _lines_of(kind: str, text: str) -> list[str]:
-    """Return the lines that are about one reference of this kind: it stands first in them."""
-    return [
-        line.strip()
-        for line in text.splitlines()
-        if [each[:3] for each in phrases.references_in(line)][:1] == [kind]
-    ]
-
-
-def _cut(text: str, length: int) -> str:
-    if len(text) <= length:
-        return text
-    return (
-        text[: text.rfind(" ", 0, length) if " " in text[:length] else length].rstrip(" ,;") + "…"
-    )
+def shortened(text: str, length: int = SUBJECT) -> str:
+    """Return the text in one line, cut after a word when it is longer than a line of a list."""
+    line = " ".join(text.split())
+    if len(line) <= length:
+        return line
+    end = line.rfind(" ", 0, length)
+    return line[: end if end > 0 else length].rstrip(" ,;") + "…"
 
 
 _TOWARD: Final[Mapping[str, Callable[[Need, Window, list[Need]], Step]]] = {

@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from agent_core.chat_models.phrases import references_in
+
+# The questions that a bare answer completes, the assistant's own and the tools'.
+QUESTION: Final = re.compile(
+    r"\b(?:Which (?:one|customer|payment|invoice|amount)|Whom shall|For which period|"
+    r"What is the ticket about|Shall I charge this)\b[^?\n]*\?"
+)
+NOT_UNDERSTOOD: Final = re.compile(r"\bI did not understand\b|\bI am not sure\b")
+WAITS: Final = "This waits for a person's approval"
+MOST_ANSWERS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +32,32 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """An earlier staff message that the assistant answered with a question it can be answered to.
+
+    `text` is that question and `acted` names the tools that were called before it.
+    """
+
+    words: str
+    text: str
+    acted: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """The messages, read: `words` is the last staff message, `replies` are what followed it.
 
-    `earlier` holds the texts before it, newest first, and `staff` every staff message. `question`
-    is the staff message before the last when the assistant answered that one with a question;
-    `acted` names the tools it called then.
+    `earlier` holds the texts before it, newest first, and `staff` every staff message. `asked` are
+    the messages right before the last that ended with a question, oldest first; `waiting` those
+    that wait for a person's approval.
     """
 
     words: str
     replies: tuple[Reply, ...]
     earlier: tuple[str, ...]
     system: tuple[str, ...]
-    question: str
-    acted: frozenset[str]
+    asked: tuple[Asked, ...]
+    waiting: tuple[str, ...]
     staff: frozenset[str]
 
     def reply(self, tool: str, arguments: Mapping[str, str]) -> Reply | None:
@@ -54,6 +76,10 @@ class Window:
                 return found
         return []
 
+    def shown(self, kind: str) -> str:
+        """Return the newest earlier text that names any reference of this kind."""
+        return next((text for text in self.earlier if references_in(text, kind)), "")
+
     def meant_earlier(self, kind: str) -> list[str]:
         """Return what "it" can mean: of several, the one that the staff member named before."""
         found = self.named_earlier(kind)
@@ -64,16 +90,12 @@ class Window:
 
 def window_read(messages: Sequence[BaseMessage]) -> Window:
     """Read the messages of one window."""
-    asked = [at for at, message in enumerate(messages) if isinstance(message, HumanMessage)]
-    last = asked[-1] if asked else len(messages)
+    at = [place for place, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    last = at[-1] if at else len(messages)
     before, after = messages[:last], messages[last + 1 :]
-    previous = asked[-2] if len(asked) > 1 else None
-    question, acted = "", frozenset[str]()
-    if previous is not None and _ended_with_question(before):
-        question = messages[previous].text
-        acted = frozenset(reply.tool for reply in _replies(before[previous:]))
+    turns = [messages[start:end] for start, end in pairwise(at)]
     return Window(
-        words=messages[last].text if asked else "",
+        words=messages[last].text if at else "",
         replies=tuple(_replies(after)),
         earlier=tuple(
             message.text
@@ -81,15 +103,31 @@ def window_read(messages: Sequence[BaseMessage]) -> Window:
             if message.text and not isinstance(message, SystemMessage)
         ),
         system=tuple(message.text for message in messages if isinstance(message, SystemMessage)),
-        question=question,
-        acted=acted,
+        asked=_asked(turns),
+        waiting=tuple(turn[0].text for turn in turns if _waits(turn)),
         staff=frozenset(message.text for message in messages if isinstance(message, HumanMessage)),
     )
 
 
-def _ended_with_question(before: Sequence[BaseMessage]) -> bool:
-    texts = [message.text for message in before if isinstance(message, AIMessage) and message.text]
-    return bool(texts) and re.search(r"\?(?:\s*\n.*)?\s*$", texts[-1], re.DOTALL) is not None
+def _asked(turns: Sequence[Sequence[BaseMessage]]) -> tuple[Asked, ...]:
+    """Return the last turns that each ended with a question, oldest first."""
+    asked: list[Asked] = []
+    for turn in reversed(turns[-MOST_ANSWERS:]):
+        text = _last_text(turn)
+        if not QUESTION.search(text) or NOT_UNDERSTOOD.search(text):
+            break
+        acted = frozenset(reply.tool for reply in _replies(turn))
+        asked.insert(0, Asked(turn[0].text, text, acted))
+    return tuple(asked)
+
+
+def _last_text(turn: Sequence[BaseMessage]) -> str:
+    texts = [message.text for message in turn if isinstance(message, AIMessage) and message.text]
+    return texts[-1] if texts else ""
+
+
+def _waits(turn: Sequence[BaseMessage]) -> bool:
+    return _last_text(turn).startswith(WAITS)
 
 
 def _replies(messages: Sequence[BaseMessage]) -> list[Reply]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent_core.chat_models.requests import Need, needs_read
+from agent_core.chat_models.needs import Need
+from agent_core.chat_models.requests import needs_read
 
 DEFAULTS = Need(kind="unknown", words="")
 
