@@ -8,9 +8,23 @@ from pathlib import Path
 import pytest
 
 from agent_core.chat_models.requests import needs_read
+from tests.core.fake_desk import Desk
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "offline-model.md"
 ROWS = re.findall(r"^\| ([a-z]+) \| `([^`]+)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+SHOWN = re.findall(r"^\| `([^`]+)` \| [^|]+ \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+NO_ORDERS = [example for example in SHOWN if " " in example]
+
+
+@pytest.mark.parametrize("example", NO_ORDERS)
+def test_what_the_page_calls_no_order_has_no_effect(example: str) -> None:
+    desk = Desk({"customer_find": "PAY-1, INV-1", "payments_list": "PAY-1, INV-1"})
+    assert {name for batch in desk.ask(example) for name, _given in batch} <= {"customer_find"}
+    assert desk.answer
+
+
+def test_the_page_shows_what_is_no_order() -> None:
+    assert len(NO_ORDERS) == 14
 
 
 @pytest.mark.parametrize(("kind", "example"), ROWS, ids=[example for _kind, example in ROWS])
