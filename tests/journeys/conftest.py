@@ -18,7 +18,7 @@ from agent_core.runs import work
 from tests.journeys.chat import Chat, person
 from tests.journeys.databases import copied, template
 from tests.payments.processor import Processor, processor, processor_process
-from tests.runs.scripting import ScriptedModel, Step
+from tests.runs.scripting import ScriptedModel, Step, scripted
 
 __all__ = ["processor", "processor_process"]
 
@@ -87,7 +87,7 @@ def script(product: Processor, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     """Let a model play a script on the product's own tools, for what no sane planner does."""
 
     def play(*steps: Step) -> ScriptedModel:
-        model = ScriptedModel(steps=list(steps))
+        model = scripted(steps)
         monkeypatch.setattr(work, "chat_model", lambda *_args, **_options: model)
         return model
 

@@ -174,7 +174,7 @@ def test_b02_the_old_amount_after_the_reviewer_lowered_it_is_blocked(
     assert refused.startswith("A reviewer has already changed and decided this request")
     assert "12.00 EUR of PAY-10011 was refunded to Ana Silva" in made
     assert "20.00 EUR was asked for; the reviewer changed it to 12.00 EUR." in made
-    told = model.sent[1][-1]
+    told = model.requests[1][-1]
     assert "12.00 EUR of PAY-10011 was refunded" in told.text
     pump()
     assert sent_back(product, "PAY-10011") == [1200]

@@ -53,7 +53,7 @@ def test_b60_the_question_stands_once_in_the_models_window_of_a_retry(
     model = script([TICKET])
     services.run_retry(run=run, actor=chat.owner)
     pump()
-    (window,) = model.sent
+    (window,) = model.requests
     assert [message.text for message in window if message.type == "human"] == [WORDS]
     assert sent_back(product, "PAY-10011") == [500]
 

@@ -11,7 +11,7 @@ from agent_core.policy import Proposal, ReviewProposal, Verdict, allow
 from agent_core.runs import services, work
 from agent_core.runs.models import Conversation, Run
 from agent_core.toolset import Toolset
-from tests.runs.scripting import ScriptedModel, Step
+from tests.runs.scripting import ScriptedModel, Step, scripted
 
 EFFECTS: list[str] = []
 
@@ -128,7 +128,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ScriptedModel]:
     """Let the worker's model play the given steps on the probe tools."""
 
     def play(*steps: Step) -> ScriptedModel:
-        model = ScriptedModel(steps=list(steps))
+        model = scripted(steps)
         monkeypatch.setattr(work, "chat_model", lambda *_args, **_options: model)
         monkeypatch.setattr(work, "toolset", lambda: Toolset(PROBES))
         return model

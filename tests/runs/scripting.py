@@ -1,63 +1,36 @@
-"""A model that plays a script and keeps what it was sent."""
+"""The shorthand in which tests of whole turns write the steps of the scripted model."""
 
-import json
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessageChunk, BaseMessage
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from pydantic import Field
+from agent_core.chat_models.scripted import (
+    ScriptedCall,
+    ScriptedModel,
+    ScriptedStep,
+    calls,
+    fails,
+    says,
+)
 
-Step = str | Exception | list[tuple[str, dict[str, Any] | str]]
+__all__ = ["ScriptedModel", "Step", "scripted"]
+
+# A text, an exception, or calls as (name, arguments); arguments as text stand as they are.
+Step = str | Exception | Sequence[tuple[str, Mapping[str, Any] | str]]
+
+# Providers repeat their ids; no turn may lean on them.
+PROVIDER_ID = "the-provider-repeats-this"
 
 
-class ScriptedModel(BaseChatModel):
-    """Plays one step a call: a text, an exception, or calls as (name, arguments)."""
+def scripted(steps: Sequence[Step]) -> ScriptedModel:
+    """Return a model that plays these steps."""
+    return ScriptedModel(steps=[_step(step) for step in steps])
 
-    steps: list[Any]
-    sent: list[list[BaseMessage]] = Field(default_factory=list)
 
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
-
-    def bind_tools(self, tools: Sequence[Any], **options: Any) -> Any:
-        return self
-
-    def _generate(self, *args: Any, **options: Any) -> ChatResult:
-        raise NotImplementedError("this model only streams")
-
-    def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **options: Any,
-    ) -> Iterator[ChatGenerationChunk]:
-        self.sent.append(messages)
-        step = self.steps.pop(0)
-        if isinstance(step, Exception):
-            raise step
-        if isinstance(step, str):
-            for word in step.split(" "):
-                yield ChatGenerationChunk(message=AIMessageChunk(content=f"{word} "))
-            step = []
-        yield ChatGenerationChunk(
-            message=AIMessageChunk(
-                content="",
-                tool_call_chunks=[
-                    {
-                        "name": name,
-                        "args": arguments if isinstance(arguments, str) else json.dumps(arguments),
-                        "id": "the-provider-repeats-this",
-                        "index": index,
-                        "type": "tool_call_chunk",
-                    }
-                    for index, (name, arguments) in enumerate(step)
-                ],
-                response_metadata={"finish_reason": "stop"},
-                usage_metadata={"input_tokens": 10, "output_tokens": 5, "total_tokens": 15},
-            )
-        )
+def _step(step: Step) -> ScriptedStep:
+    if isinstance(step, str):
+        return says(step)
+    if isinstance(step, Exception):
+        return fails(step)
+    return calls(*(ScriptedCall(name, arguments, PROVIDER_ID) for name, arguments in step))

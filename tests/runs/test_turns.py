@@ -32,7 +32,7 @@ def test_a_completed_call_ends_the_turn_with_its_own_text(
 
     assert (run.state, answer(run)) == (RunState.DONE, "Paid 5.")
     assert effects == ["pay 5"]
-    assert len(model.sent) == 1
+    assert len(model.requests) == 1
     stop = run.stop
     assert (stop.rule, stop.model_calls_made, stop.model_calls_saved) == ("completed", 1, 1)
     assert stop.done == ["Paid 5"]
@@ -43,8 +43,8 @@ def test_a_look_up_goes_back_to_the_model(script: Play, say: Say) -> None:
 
     run = say("find Ana")
 
-    assert (run.stop.rule, answer(run)) == ("answered", "Ana it is ")
-    assert model.sent[1][-1].text == "Found Ana."
+    assert (run.stop.rule, answer(run)) == ("answered", "Ana it is")
+    assert model.requests[1][-1].text == "Found Ana."
     assert [call.state for call in run.calls.all()] == [CallState.DONE]
 
 
@@ -53,7 +53,9 @@ def test_the_providers_repeated_call_ids_are_never_ours(script: Play, say: Say) 
 
     say("find A and B")
 
-    ids = [message.tool_call_id for message in model.sent[2] if isinstance(message, ToolMessage)]
+    ids = [
+        message.tool_call_id for message in model.requests[2] if isinstance(message, ToolMessage)
+    ]
     assert len(set(ids)) == 2
     assert "the-provider-repeats-this" not in ids
 
@@ -66,12 +68,12 @@ def test_signs_that_no_row_can_hold_are_marked_and_the_turn_goes_on(script: Play
 
     run = say("find A")
 
-    assert (run.stop.rule, answer(run)) == ("answered", "half\ufffd a \ufffd ")
+    assert (run.stop.rule, answer(run)) == ("answered", "half\ufffd a \ufffd")
     assert [call.arguments for call in run.calls.order_by("position")] == [
         {"key": "A\ufffd\ufffd"},
         {"other\ufffd": "\ufffd"},
     ]
-    assert "Found A\ufffd\ufffd." in [message.text for message in model.sent[1]]
+    assert "Found A\ufffd\ufffd." in [message.text for message in model.requests[1]]
 
 
 def test_something_remaining_keeps_the_turn_going(
@@ -183,9 +185,11 @@ def test_after_a_broken_turn_the_next_one_answers_every_call_exactly_once(
 
     say("hello?")
 
-    asked = [call["id"] for message in model.sent[1] for call in getattr(message, "tool_calls", [])]
+    asked = [
+        call["id"] for message in model.requests[1] for call in getattr(message, "tool_calls", [])
+    ]
     replies = [
-        message.tool_call_id for message in model.sent[1] if isinstance(message, ToolMessage)
+        message.tool_call_id for message in model.requests[1] if isinstance(message, ToolMessage)
     ]
     assert len(asked) == 1
     assert asked == replies
@@ -229,8 +233,8 @@ def test_a_message_during_a_review_is_its_own_run_and_the_approval_still_works(
     waiting = say("refund 5")
 
     status = say("what is the status?")
-    assert (status.state, answer(status)) == (RunState.DONE, "it waits ")
-    assert "waits for a person" in str(model.sent[1])
+    assert (status.state, answer(status)) == (RunState.DONE, "it waits")
+    assert "waits for a person" in str(model.requests[1])
 
     review_approve(review_id=Review.objects.get().pk, actor=maria, channel="desk")
     work.run_work(waiting.pk)
