@@ -35,7 +35,8 @@ class Opened:
 
 def ticket_identity(subject: str, payment: str) -> str:
     """Name a ticket by its subject and payment, however the two are spelled."""
-    return f"{same_text(subject)}\n{one_line(payment).casefold()}"
+    number = one_line(payment).casefold().removeprefix("pay-").removeprefix("#")
+    return f"{same_text(subject)}\n{number}"
 
 
 def ticket_create(

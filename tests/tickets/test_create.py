@@ -14,7 +14,7 @@ from tests.tickets.conftest import OTHER_TEAM, PAYMENT, TEAM, Context, person
 from tickets.errors import MoveRefused, NotFound, TicketRefused
 from tickets.models import Ticket
 from tickets.selectors import ticket_for, tickets_for
-from tickets.services import note_add, ticket_move
+from tickets.services import note_add, ticket_identity, ticket_move
 from tickets.states import FINAL, TRANSITIONS, Priority, State
 from tickets.tools import TOOLS, ticket_create
 
@@ -277,3 +277,11 @@ def test_stored_names_do_not_move() -> None:
     assert Priority.values == ["low", "normal", "high"]
     assert set(TRANSITIONS) == set(State)
     assert frozenset() == FINAL
+
+
+def test_a_payment_named_with_or_without_its_prefix_is_the_same_wish() -> None:
+    spelled = {
+        ticket_identity("Late box", payment) for payment in ("PAY-10011", "pay-10011", "10011")
+    }
+    assert len(spelled) == 1
+    assert ticket_identity("Late box", "PAY-10012") not in spelled
