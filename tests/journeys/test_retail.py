@@ -2,9 +2,7 @@
 
 import csv
 import io
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -19,18 +17,10 @@ from tests.journeys.conftest import samples_load
 from tests.journeys.databases import copied, template
 from tests.journeys.test_export import fetched
 from tests.payments.processor import Processor
+from tests.payments.retail import FOLDER, needs_data
 from tickets.models import Ticket
 
-_NAMED: Final = os.environ.get("COUNTERSIGN_RETAIL_DIR")
-FOLDER: Final = (
-    Path(_NAMED)
-    if _NAMED
-    else Path(__file__).resolve().parents[3] / "shared" / "data" / "tau2-retail"
-)
-pytestmark = pytest.mark.skipif(
-    not (FOLDER / "db.json").is_file(),
-    reason="the retail data set (db.json) is not here; COUNTERSIGN_RETAIL_DIR names its folder",
-)
+pytestmark = needs_data
 
 
 def _load() -> None:

@@ -1,7 +1,6 @@
 """The retail data set: exact, the same each time, and usable for the desk's work."""
 
 import json
-import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,8 @@ from payments.sandbox.tokens import earlier_of
 from reviews.models import Review
 from tests.payments.assistant.stage import Conversation
 from tests.payments.processor import Processor
+from tests.payments.retail import FOLDER, needs_data
 
-_NAMED = os.environ.get("COUNTERSIGN_RETAIL_DIR")
-FOLDER = (
-    Path(_NAMED)
-    if _NAMED
-    else Path(__file__).resolve().parents[4] / "shared" / "data" / "tau2-retail"
-)
-needs_data = pytest.mark.skipif(
-    not (FOLDER / "db.json").is_file(),
-    reason=f"the retail data set is not in {FOLDER}; COUNTERSIGN_RETAIL_DIR names its folder",
-)
 MODELS: tuple[type[Model], ...] = (Team, Customer, PaymentMethod, Invoice, Payment, Refund)
 
 
