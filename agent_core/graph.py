@@ -20,6 +20,7 @@ from langgraph.types import Send, interrupt
 
 from agent_core.answer import STUB, answer_compose
 from agent_core.budget import Budget, Usage
+from agent_core.chat_models.reading import text_of
 from agent_core.contract import outcome_read, policy_block
 from agent_core.gate import Gate, blocked, history_entry, label_after, repeated, tries_of
 from agent_core.graph_state import ActState, Result, State
@@ -349,7 +350,7 @@ def _answered(state: State) -> RunEnd:
     answer = answer_compose(state["history"], rule="answered", evidence={})
     return RunEnd(
         rule="answered",
-        answer=str(state["messages"][-1].text),
+        answer=text_of(state["messages"][-1]),
         evidence=_held_back(state),
         done=answer.done,
         not_done=answer.not_done,

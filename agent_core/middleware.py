@@ -28,6 +28,7 @@ from langgraph.types import interrupt
 
 from agent_core.answer import answer_compose
 from agent_core.budget import Budget, Limits, Usage
+from agent_core.chat_models.reading import text_of
 from agent_core.contract import RunContext, Tool, outcome_read, policy_block
 from agent_core.errors import ContractBroken, ModelEmpty
 from agent_core.gate import Gate, blocked, tries_of
@@ -243,7 +244,7 @@ class GatedCalls(_Part):
         context = self._rules.context()
         calls = calls_minted(message, context.run_id)
         if not calls:
-            if not str(message.text).strip():
+            if not text_of(message).strip():
                 raise ModelEmpty
             decision = {"rule": "answered", "stop": True, "evidence": {}}
             return {"countersign": {**kept, "batch": [], "decision": decision}}
@@ -257,7 +258,7 @@ class GatedCalls(_Part):
             for call in calls
         ]
         minted = AIMessage(
-            message.text,
+            text_of(message),
             id=message.id,
             tool_calls=asked,
             usage_metadata=message.usage_metadata,

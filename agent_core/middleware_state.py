@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langgraph.types import Command
 
 from agent_core.answer import STUB
-from agent_core.chat_models.reading import calls_read
+from agent_core.chat_models.reading import calls_read, text_of
 from agent_core.contract import RunContext, policy_block
 from agent_core.gate import Gated, history_entry, repeated
 from agent_core.redaction import redacted, shortened
@@ -195,7 +195,7 @@ def cleaned(answer: Answered) -> Answered:
     """Mask card numbers and secrets in a reply, and cut what is too long."""
     if not isinstance(answer, ToolMessage):
         return answer
-    clean = shortened(redacted(str(answer.text)))
+    clean = shortened(redacted(text_of(answer)))
     return answer if clean == answer.content else answer.model_copy(update={"content": clean})
 
 

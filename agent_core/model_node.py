@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
 
-from agent_core.chat_models.reading import calls_read, storable
+from agent_core.chat_models.reading import calls_read, storable, text_of
 from agent_core.errors import CountersignError, ModelEmpty, ModelFailed, ModelUnavailable
 from agent_core.graph_state import State
 from agent_core.host import ModelUsage, Parts
@@ -37,14 +37,14 @@ def call_model(state: State, runtime: Runtime[Parts]) -> State:
     whole: AIMessageChunk | None = None
     for chunk in _pieces(model, state["messages"]):
         whole = chunk if whole is None else whole + chunk
-        if text := chunk.text:
-            parts.host.model_delta(storable(str(text)))
+        if text := text_of(chunk):
+            parts.host.model_delta(storable(text))
     if whole is None:
         raise ModelEmpty
     usage = _usage(whole, number, milliseconds=int((time.monotonic() - began) * 1000))
     parts.host.model_ended(usage)
     message, batch = _minted(whole)
-    if not batch and not str(message.text).strip():
+    if not batch and not text_of(message).strip():
         raise ModelEmpty
     return {
         "messages": [*state["messages"], message],
@@ -90,7 +90,7 @@ def _minted(whole: AIMessageChunk) -> tuple[AIMessage, list[dict[str, Any]]]:
         for position, asked in enumerate(calls_read(whole))
     ]
     message = AIMessage(
-        content=storable(str(whole.text)),
+        content=storable(text_of(whole)),
         tool_calls=[
             {"id": call["id"], "name": call["tool"], "args": call["arguments"], "type": "tool_call"}
             for call in batch

@@ -13,7 +13,7 @@ from typing import Final
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from agent_core.chat_models.reading import storable
+from agent_core.chat_models.reading import storable, text_of
 from agent_core.host import ModelUsage
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def polished(model: BaseChatModel, text: str, *, number: int) -> Rewrite:
         logger.warning("polish.failed", exc_info=True)
         return Rewrite(text=text, note="model failed", usage=_usage(None, number, began))
     usage = _usage(answer, number, began)
-    rewritten = storable(str(answer.text)).strip()
+    rewritten = storable(text_of(answer)).strip()
     if not rewritten or not facts_survive(text, rewritten):
         return Rewrite(text=text, note="facts lost", usage=usage)
     return Rewrite(text=rewritten, note="kept", usage=usage)

@@ -25,6 +25,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
 from agent_core.chat_models.planner import Offer, Plan, plan_make
+from agent_core.chat_models.reading import text_of
 from agent_core.chat_models.spec import ModelSpec, ModelUnknown
 
 CHARACTERS_PER_TOKEN: Final = 4
@@ -176,7 +177,7 @@ def _calls(plan: Plan, messages: Sequence[BaseMessage]) -> Iterator[ToolCall]:
 def _sent(message: BaseMessage) -> str:
     """Return what a provider would be sent of a message: its text and its calls."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
-    return message.text + "".join(_written(call) for call in calls)
+    return text_of(message) + "".join(_written(call) for call in calls)
 
 
 def _written(call: ToolCall) -> str:

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 NAMELESS: Final = "unknown"
 # A zero byte and half of a surrogate pair: valid in JSON, refused by Postgres and by UTF-8.
@@ -26,6 +26,25 @@ class AskedCall:
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
     malformed: bool = False
+
+
+def text_of(message: BaseMessage) -> str:
+    """Return the text of a message; of content in blocks, its text blocks joined.
+
+    LangChain gives the text by a method in core 0.3 and by an attribute in core 1; the content
+    reads the same in both.
+    """
+    if isinstance(message.content, str):
+        return message.content
+    texts = (_block_text(block) for block in message.content)
+    return "".join(text for text in texts if text)
+
+
+def _block_text(block: str | dict[str, Any]) -> str:
+    if isinstance(block, str):
+        return block
+    text = block.get("text") if block.get("type") == "text" else ""
+    return text if isinstance(text, str) else ""
 
 
 def calls_read(message: AIMessage) -> list[AskedCall]:

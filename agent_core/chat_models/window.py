@@ -11,6 +11,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from agent_core.chat_models.phrases import references_in
+from agent_core.chat_models.reading import text_of
 
 # The questions that a bare answer completes, the assistant's own and the tools'.
 QUESTION: Final = re.compile(
@@ -95,17 +96,21 @@ def window_read(messages: Sequence[BaseMessage]) -> Window:
     before, after = messages[:last], messages[last + 1 :]
     turns = [messages[start:end] for start, end in pairwise(at)]
     return Window(
-        words=messages[last].text if at else "",
+        words=text_of(messages[last]) if at else "",
         replies=tuple(_replies(after)),
         earlier=tuple(
-            message.text
+            text_of(message)
             for message in reversed(before)
-            if message.text and not isinstance(message, SystemMessage)
+            if text_of(message) and not isinstance(message, SystemMessage)
         ),
-        system=tuple(message.text for message in messages if isinstance(message, SystemMessage)),
+        system=tuple(
+            text_of(message) for message in messages if isinstance(message, SystemMessage)
+        ),
         asked=_asked(turns),
-        waiting=tuple(turn[0].text for turn in turns if _waits(turn)),
-        staff=frozenset(message.text for message in messages if isinstance(message, HumanMessage)),
+        waiting=tuple(text_of(turn[0]) for turn in turns if _waits(turn)),
+        staff=frozenset(
+            text_of(message) for message in messages if isinstance(message, HumanMessage)
+        ),
     )
 
 
@@ -117,13 +122,13 @@ def _asked(turns: Sequence[Sequence[BaseMessage]]) -> tuple[Asked, ...]:
         if not QUESTION.search(text) or NOT_UNDERSTOOD.search(text):
             break
         acted = frozenset(reply.tool for reply in _replies(turn))
-        asked.insert(0, Asked(turn[0].text, text, acted))
+        asked.insert(0, Asked(text_of(turn[0]), text, acted))
     return tuple(asked)
 
 
 def _last_text(turn: Sequence[BaseMessage]) -> str:
-    texts = [message.text for message in turn if isinstance(message, AIMessage) and message.text]
-    return texts[-1] if texts else ""
+    texts = [text_of(message) for message in turn if isinstance(message, AIMessage)]
+    return next((text for text in reversed(texts) if text), "")
 
 
 def _waits(turn: Sequence[BaseMessage]) -> bool:
@@ -133,7 +138,7 @@ def _waits(turn: Sequence[BaseMessage]) -> bool:
 def _replies(messages: Sequence[BaseMessage]) -> list[Reply]:
     """Match calls and tool messages by id; a call without a reply is still open and left out."""
     texts = {
-        message.tool_call_id: message.text
+        message.tool_call_id: text_of(message)
         for message in messages
         if isinstance(message, ToolMessage)
     }

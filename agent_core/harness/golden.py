@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from agent_core.harness.play import Transcript
+from agent_core.harness.transcript import Transcript
 
 FOLDER: Final = Path(__file__).parent / "golden"
 

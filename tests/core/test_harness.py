@@ -14,7 +14,9 @@ import pytest
 from agent_core.harness import __main__ as command
 from agent_core.harness.cases import AFTERWARDS, CASES, Case, batch
 from agent_core.harness.golden import golden_diff, golden_path, golden_text
-from agent_core.harness.play import ORCHESTRATIONS, play_graph, play_middleware
+from agent_core.harness.play import ORCHESTRATIONS
+from agent_core.harness.play_graph import play_graph
+from agent_core.harness.play_middleware import play_middleware
 from agent_core.harness.probes import PROBES
 
 ROOT = Path(__file__).resolve().parents[2]
