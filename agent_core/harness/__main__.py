@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from agent_core.harness.cases import CASES, Case
 from agent_core.harness.golden import FOLDER, golden_diff, golden_path, golden_text
-from agent_core.harness.play import ORCHESTRATIONS
-from agent_core.harness.probes import PROBES
+from agent_core.harness.play import ORCHESTRATIONS, played
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _as_kept(case: Case, chosen: argparse.Namespace) -> bool:
-    text = golden_text({name: play(case, PROBES) for name, play in ORCHESTRATIONS.items()})
+    text = golden_text({name: played(case, play) for name, play in ORCHESTRATIONS.items()})
     difference = golden_diff(case.name, text)
     if chosen.show:
         sys.stdout.write(f"# {case.name}\n{text}\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,15 +12,47 @@ from agent_core.chat_models.scripted import ScriptedCall, ScriptedStep, says
 AFTERWARDS: Final = says("That is all I can say.")
 
 
+@dataclass(frozen=True, slots=True)
+class AskedOf:
+    """One call that waits for a person."""
+
+    call_id: str
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+Decided = Mapping[str, Any] | Callable[[AskedOf], Mapping[str, Any]]
+"""A final decision, or what makes one when asked.
+
+It holds `state`; `sentence` in a refusal; `changes` where the person changed the call; and in
+`review` the id of the review it came from, which is the call's own id when none is given.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One forced course of events. `decisions` are given to the reviews by tool name."""
+    """One forced course of events.
+
+    - `steps`: what the model says, message by message.
+    - `decisions`: given to the reviews, by tool name.
+    - `finishing`: the things of the parallel calls in the order in which these finish; empty when
+      it may be any.
+    - `seconds`: the working time that the host's clock shows.
+    """
 
     name: str
     steps: tuple[ScriptedStep, ...]
     limits: Limits = field(default_factory=Limits)
     stop_mode: str = "hard"
-    decisions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    decisions: Mapping[str, Decided] = field(default_factory=dict)
+    finishing: tuple[str, ...] = ()
+    seconds: int = 0
+
+    def decided(self, asked: AskedOf) -> dict[str, Any]:
+        """Return what the person says of one call, naming the review it came from."""
+        decision = self.decisions[asked.tool]
+        made = decision(asked) if callable(decision) else decision
+        return {"review": asked.call_id, **made}
 
 
 def batch(*tools: str) -> ScriptedStep:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,10 +30,15 @@ def context_make(right: str) -> RunContext:
 
 @dataclass
 class MemoryHost:
-    """Keeps what the graph reports; `answers` holds the text and artifact of each call."""
+    """Keeps what the graph reports; `answers` holds the text and artifact of each call.
 
-    acting: RunContext
+    `acting` is who acts, or says so anew each time; `seconds` is what its clock shows, so that
+    nothing depends on the time.
+    """
+
+    acting: RunContext | Callable[[], RunContext]
     words: str = "Go on."
+    seconds: int = 0
     usages: list[ModelUsage] = field(default_factory=list)
     calls: dict[str, CallRecord] = field(default_factory=dict)
     answers: dict[str, tuple[str, Mapping[str, Any] | None]] = field(default_factory=dict)
@@ -42,7 +47,7 @@ class MemoryHost:
 
     def context(self) -> RunContext:
         """Return who acts."""
-        return self.acting
+        return self.acting() if callable(self.acting) else self.acting
 
     def window(self) -> list[BaseMessage]:
         """Return the one message of the turn."""
@@ -53,8 +58,8 @@ class MemoryHost:
         return []
 
     def worked_seconds(self) -> int:
-        """Return no time at all, so that transcripts never depend on the clock."""
-        return 0
+        """Return what the clock shows."""
+        return self.seconds
 
     def safe_point(self) -> None:
         """Go on: nobody can take this run over."""

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from functools import cache
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.state import CompiledStateGraph
 
 from agent_core.chat_models.scripted import ScriptedModel
-from agent_core.contract import Tool
+from agent_core.contract import RunContext, Tool
 from agent_core.graph import graph_compile
-from agent_core.harness.cases import Case
+from agent_core.graph_state import State
+from agent_core.harness.cases import AskedOf, Case
 from agent_core.harness.memory import MemoryHost, context_make
 from agent_core.harness.probes import RIGHT
-from agent_core.harness.transcript import Transcript, call_line, walked
+from agent_core.harness.stage import Stage
+from agent_core.harness.transcript import (
+    THREAD,
+    Record,
+    Transcript,
+    replies_told,
+    walked,
+)
 from agent_core.host import Parts
 from agent_core.toolset import Toolset
 
 
-def play_graph(case: Case, tools: Sequence[Tool]) -> Transcript:
+def play_graph(
+    case: Case,
+    tools: Sequence[Tool],
+    *,
+    context: Callable[[], RunContext] | None = None,
+    stage: Stage | None = None,
+) -> Transcript:
     """Play the case through the explicit graph that the product runs."""
-    host = MemoryHost(context_make(RIGHT))
+    acting = context_make(RIGHT)
+    host = MemoryHost(context or (lambda: acting), seconds=case.seconds)
     model = ScriptedModel(steps=list(case.steps))
     parts = Parts(
         host=host,
@@ -30,20 +47,42 @@ def play_graph(case: Case, tools: Sequence[Tool]) -> Transcript:
         limits=case.limits,
         stop_mode=case.stop_mode,
     )
-    graph = graph_compile(InMemorySaver())
+    graph = copy(_compiled())
+    graph.checkpointer = (stage or Stage()).saver()
 
     def steps(given: Any, config: RunnableConfig) -> Iterable[dict[str, Any]]:
         return graph.stream(given, config, context=parts, stream_mode="updates")
 
     def decided(call_id: str) -> Mapping[str, Any]:
-        return case.decisions[host.calls[call_id].tool]
+        call = host.calls[call_id]
+        return case.decided(AskedOf(call.id, call.tool, call.arguments))
 
-    path, error = walked(steps, {}, decided)
+    walk = walked(steps, {}, decided=decided, decision_in=_decision_in)
+    messages = graph.get_state({"configurable": {"thread_id": THREAD}}).values["messages"]
     end = host.ends[-1] if host.ends else None
+    calls, replies = replies_told(messages)
     return Transcript(
-        path=path,
+        path=tuple(walk.path),
         model_calls=len(model.requests),
-        calls=tuple(call_line(host.calls[key].tool, *host.answers[key]) for key in host.calls),
+        decisions=tuple(walk.decisions),
+        calls=calls,
+        replies=replies,
         rule=end.rule if end else "failed",
-        text=end.answer if end else error,
+        text=end.answer if end else walk.error,
+        record=Record(
+            done=tuple(end.done), not_done=tuple(end.not_done), saved=end.model_calls_saved
+        )
+        if end
+        else None,
     )
+
+
+@cache
+def _compiled() -> CompiledStateGraph[State, Parts, State, State]:
+    """Compile once: the graph itself keeps nothing of a case."""
+    return graph_compile(None)
+
+
+def _decision_in(node: str, part: Any) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = part["decision"] if node == "route" else None
+    return found

@@ -14,6 +14,7 @@ from agent_core.contract import (
     policy_block,
     transient,
 )
+from agent_core.harness.stage import Stage
 from agent_core.policy import Policy, Proposal, Verdict, allow
 
 RIGHT: Final = "probe.use"
@@ -86,11 +87,13 @@ def _identity(context: RunContext, arguments: Mapping[str, Any]) -> str:
     return str(arguments["thing"])
 
 
-def probe(name: str) -> Tool:
-    """Return the probe of this name."""
+def probe(name: str, stage: Stage | None = None) -> Tool:
+    """Return the probe of this name; with a stage it takes its turn there."""
     ends = _OUTCOMES[name]
 
     def run(context: RunContext, *, thing: Annotated[str, "What it is about."]) -> Ended:
+        if stage is not None:
+            stage.play(name, thing, str(context.call_id))
         return ends(thing)
 
     run.__doc__ = f"Force the outcome called {name}."
@@ -108,4 +111,5 @@ def probe(name: str) -> Tool:
     )
 
 
-PROBES: Final[tuple[Tool, ...]] = tuple(probe(name) for name in _OUTCOMES)
+NAMES: Final[tuple[str, ...]] = tuple(_OUTCOMES)
+PROBES: Final[tuple[Tool, ...]] = tuple(probe(name) for name in NAMES)
