@@ -23,8 +23,10 @@ EVENT_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "review": frozenset({"review", "state", "title"}),
     # An export moved on.
     "export": frozenset({"export", "state", "done", "total"}),
-    # The run ended: rule, in words, with model calls made and saved.
-    "stop": frozenset({"rule", "headline", "explanation", "made", "saved"}),
+    # The run ended: rule, in words, with model calls made, and calls and input tokens saved.
+    "stop": frozenset(
+        {"rule", "headline", "explanation", "made", "saved", "tokens_saved", "tokens_estimated"}
+    ),
 }
 
 

@@ -20,6 +20,7 @@ from langgraph.types import Send, interrupt
 
 from agent_core.answer import STUB, answer_compose
 from agent_core.budget import Budget, Usage
+from agent_core.chat_models.counting import PromptTokens, next_prompt
 from agent_core.chat_models.reading import text_of
 from agent_core.contract import outcome_read, policy_block
 from agent_core.gate import Gate, blocked, history_entry, label_after, repeated, tries_of
@@ -27,7 +28,7 @@ from agent_core.graph_state import ActState, Result, State
 from agent_core.host import Parts, RunEnd
 from agent_core.model_node import call_model
 from agent_core.polish import polished
-from agent_core.router import Settled, decide
+from agent_core.router import MEASURED_RULES, Settled, decide, measured
 
 logger = logging.getLogger(__name__)
 
@@ -137,11 +138,10 @@ def route(state: State, runtime: Runtime[Parts]) -> State:
     budget = Budget(limits=parts.limits, usage=usage)
     decision = decide(_settled(batch, results), budget)
     held_back = list(state["held_back"])
-    stop = decision.stop
-    if stop and parts.stop_mode == "never" and decision.rule in ("completed", "fatal"):
+    if parts.stop_mode == "never" and decision.rule in MEASURED_RULES:
         # The baseline for measuring: note what would have stopped the run, and go on in budget.
         held_back.append({"rule": decision.rule, "batch": state["batch_number"]})
-        stop = budget.exceeded() is not None
+        decision = measured(decision, budget)
     return {
         "messages": [*state["messages"], *_answers(batch, results)],
         "results": results,
@@ -149,7 +149,7 @@ def route(state: State, runtime: Runtime[Parts]) -> State:
         "tool_calls": tool_calls,
         "held_back": held_back,
         "decision": {
-            "stop": stop,
+            "stop": decision.stop,
             "rule": decision.rule,
             "evidence": dict(decision.evidence),
         },
@@ -179,26 +179,7 @@ def finalize(state: State, runtime: Runtime[Parts]) -> State:
     if not state["batch"]:
         parts.host.ended(_answered(state))
         return {"decision": {"stop": True, "rule": "answered", "evidence": {}}}
-    decision = state["decision"]
-    evidence = {**decision["evidence"], **_held_back(state)}
-    answer = answer_compose(state["history"], rule=decision["rule"], evidence=evidence)
-    rewrite = state.get("polished")
-    if rewrite:
-        evidence["polish"] = rewrite["note"]
-    parts.host.ended(
-        RunEnd(
-            rule=decision["rule"],
-            answer=rewrite["text"] if rewrite else answer.text,
-            stub=STUB,
-            headline=answer.headline,
-            evidence=evidence,
-            done=answer.done,
-            not_done=answer.not_done,
-            model_calls_made=state["model_calls"],
-            # Without the router a finished batch goes back to the model, which repeats it.
-            model_calls_saved=0 if decision["rule"] == "budget" or rewrite else 1,
-        )
-    )
+    parts.host.ended(_stopped(state, parts))
     return {}
 
 
@@ -344,6 +325,36 @@ def _may_call(state: State, parts: Parts) -> bool:
         seconds=parts.host.worked_seconds(),
     )
     return Budget(limits=parts.limits, usage=usage).exceeded() is None
+
+
+def _stopped(state: State, parts: Parts) -> RunEnd:
+    """Return the end of a run whose last batch stopped it."""
+    decision, rewrite = state["decision"], state.get("polished")
+    evidence = {**decision["evidence"], **_held_back(state)}
+    answer = answer_compose(state["history"], rule=decision["rule"], evidence=evidence)
+    if rewrite:
+        evidence["polish"] = rewrite["note"]
+    saves = decision["rule"] != "budget" and not rewrite
+    spared = _prompt_spared(state, parts) if saves else PromptTokens()
+    return RunEnd(
+        rule=decision["rule"],
+        answer=rewrite["text"] if rewrite else answer.text,
+        stub=STUB,
+        headline=answer.headline,
+        evidence=evidence,
+        done=answer.done,
+        not_done=answer.not_done,
+        model_calls_made=state["model_calls"],
+        model_calls_saved=int(saves),
+        tokens_saved=spared.tokens,
+        tokens_estimated=spared.estimated,
+    )
+
+
+def _prompt_spared(state: State, parts: Parts) -> PromptTokens:
+    """Count the request in which a finished batch would go back to the model, to be repeated."""
+    last = state.get("last_usage", {"read": 0, "made": 0})
+    return next_prompt(parts.model, state["messages"], read=last["read"], made=last["made"])
 
 
 def _answered(state: State) -> RunEnd:

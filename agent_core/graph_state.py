@@ -25,6 +25,8 @@ class State(TypedDict, total=False):
     model_calls: int
     tool_calls: int
     tokens: int
+    # What the provider reported for the last model call: tokens read and made.
+    last_usage: dict[str, int]
     decision: dict[str, Any]
     held_back: list[dict[str, Any]]
     polished: dict[str, str]

@@ -49,7 +49,11 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """How a run ended: the rule, its evidence, and the answer in words."""
+    """How a run ended: the rule, its evidence, and the answer in words.
+
+    `tokens_saved` are the input tokens of the one model call that the stop has saved; they are
+    estimated where the model cannot count them.
+    """
 
     rule: str
     answer: str
@@ -60,6 +64,8 @@ class RunEnd:
     not_done: Sequence[str] = ()
     model_calls_made: int = 0
     model_calls_saved: int = 0
+    tokens_saved: int = 0
+    tokens_estimated: bool = False
 
 
 class Host(Protocol):

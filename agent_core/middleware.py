@@ -52,7 +52,7 @@ from agent_core.middleware_state import (
     stubbed,
     told,
 )
-from agent_core.router import Settled, decide
+from agent_core.router import Settled, decide, measured
 from agent_core.toolset import Toolset
 
 logger = logging.getLogger(__name__)
@@ -352,11 +352,10 @@ class Stop(_Part):
             ],
             budget,
         )
-        stop = decision.stop
-        if stop and self._rules.stop_mode == "never" and decision.rule in ("completed", "fatal"):
-            stop = budget.exceeded() is not None
-        kept = {**kept, "batch": [], "decision": decision_kept(decision, stop)}
-        if not stop:
+        if self._rules.stop_mode == "never":
+            decision = measured(decision, budget)
+        kept = {**kept, "batch": [], "decision": decision_kept(decision)}
+        if not decision.stop:
             return {"messages": late, "countersign": kept}
         answer = answer_compose(history, rule=decision.rule, evidence=decision.evidence)
         relay = AIMessage(answer.text, response_metadata={RELAYED: decision.rule})

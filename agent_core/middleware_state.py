@@ -179,9 +179,9 @@ def entry_finished(
     )
 
 
-def decision_kept(decision: Decision, stop: bool) -> dict[str, Any]:
-    """Return a decision as primitives; `stop` may differ from it in the mode for measuring."""
-    return {"rule": decision.rule, "stop": stop, "evidence": dict(decision.evidence)}
+def decision_kept(decision: Decision) -> dict[str, Any]:
+    """Return a decision as primitives."""
+    return {"rule": decision.rule, "stop": decision.stop, "evidence": dict(decision.evidence)}
 
 
 def told(call: Mapping[str, Any], content: str, artifact: object) -> ToolMessage:

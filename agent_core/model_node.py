@@ -52,6 +52,7 @@ def call_model(state: State, runtime: Runtime[Parts]) -> State:
         "batch_number": state["batch_number"] + (1 if batch else 0),
         "model_calls": number,
         "tokens": state["tokens"] + usage.input_tokens + usage.output_tokens,
+        "last_usage": {"read": usage.input_tokens, "made": usage.output_tokens},
     }
 
 

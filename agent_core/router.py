@@ -26,6 +26,9 @@ END_RULES: Final = ("answered", "cancelled", "failed", "parked")
 
 STOP_RULES: Final = ("policy_block", "completed", "fatal", "budget")
 
+MEASURED_RULES: Final = ("completed", "fatal")
+"""The stops that the mode `never` leaves out."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
@@ -57,7 +60,18 @@ def decide(batch: Sequence[Settled], budget: Budget) -> Decision:
     evidence = {"calls": [_evidence(call) for call in batch]}
     if rule is not None:
         return Decision(stop=True, rule=rule, evidence=evidence)
-    rule = _going_on_rule(batch)
+    return _gone_on(_going_on_rule(batch), evidence, budget)
+
+
+def measured(decision: Decision, budget: Budget) -> Decision:
+    """Return what the mode `never` makes of a decision: what is finished goes on, within budget."""
+    if decision.rule not in MEASURED_RULES:
+        return decision
+    return _gone_on(decision.rule, decision.evidence, budget)
+
+
+def _gone_on(rule: str, evidence: Mapping[str, Any], budget: Budget) -> Decision:
+    """Go on by this rule, unless a limit is used up."""
     exceeded = budget.exceeded()
     if exceeded is None:
         return Decision(stop=False, rule=rule, evidence=evidence)

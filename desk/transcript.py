@@ -225,16 +225,10 @@ def stop_of(run: Run) -> Stop | None:
     return Stop(
         cause=words["cause"],
         rule_words=words["rule_words"],
-        calls=calls_in_words(words["made"], words["saved"]),
+        calls=words["calls"],
         done=words["done"],
         not_done=words["not_done"],
     )
-
-
-def calls_in_words(made: int, saved: int) -> str:
-    """Say how often the model was called, and how often it was not."""
-    said = ngettext("%(made)d model call", "%(made)d model calls", made) % {"made": made}
-    return said + _(", %(saved)d saved") % {"saved": saved} if saved else said
 
 
 def _runs(conversation: Conversation) -> QuerySet[Run]:

@@ -110,6 +110,10 @@ class OfflineModel(BaseChatModel):
         schemas = [convert_to_openai_tool(tool) for tool in tools]
         return self.bind(tools=schemas, tool_choice=tool_choice, **kwargs)
 
+    def tokens_counted(self, messages: Sequence[BaseMessage]) -> int:
+        """Return the input tokens that these messages add to a request."""
+        return sum(tokens_of(_sent(message)) for message in messages)
+
     @override
     def _generate(
         self,
@@ -155,7 +159,7 @@ class OfflineModel(BaseChatModel):
         offers = [] if barred else [_offer(schema) for schema in schemas]
         plan = plan_make(messages, offers, one_at_a_time=self.style == "one-at-a-time")
         calls = tuple(_calls(plan, messages))
-        usage = _usage(messages, schemas, plan.text, calls)
+        usage = _usage(self.tokens_counted(messages), schemas, plan.text, calls)
         return _Answer(plan.text, calls, usage)
 
 
@@ -185,13 +189,13 @@ def _written(call: ToolCall) -> str:
 
 
 def _usage(
-    messages: Sequence[BaseMessage],
+    sent: int,
     schemas: Sequence[dict[str, Any]],
     text: str,
     calls: Sequence[ToolCall],
 ) -> UsageMetadata:
     offered = tokens_of(json.dumps(schemas, ensure_ascii=False)) if schemas else 0
-    read = offered + sum(tokens_of(_sent(message)) for message in messages)
+    read = offered + sent
     made = tokens_of(text) + sum(tokens_of(_written(call)) for call in calls)
     return UsageMetadata(input_tokens=read, output_tokens=made, total_tokens=read + made)
 

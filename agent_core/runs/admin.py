@@ -64,7 +64,7 @@ class RunAdmin(LookOnly, admin.ModelAdmin[Run]):
         if record is None:
             return "It has not ended."
         words = explain(record)
-        return f"{words['cause']}. {words['rule_words']}"
+        return f"{words['cause']}. {words['rule_words']} {words['calls']}."
 
 
 @admin.register(Conversation)

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from agent_core.errors import CountersignError
 from agent_core.runs.models import Event, Run
 from agent_core.runs.states import CallState, Role, RunState
+from agent_core.runs.wording import calls_in_words
 from reviews.models import Review
 from reviews.services import review_approve
 from reviews.states import FINAL
@@ -44,10 +45,13 @@ def event_line(event: Event) -> str:
     if event.kind == "review":
         return f"  Review: {data['title']} ({data['state']})"
     if event.kind == "stop":
-        return (
-            f"■ Stopped: {data['headline']}. {data['explanation']} "
-            f"Model calls: {data['made']} made, {data['saved']} saved."
+        calls = calls_in_words(
+            made=data["made"],
+            saved=data["saved"],
+            tokens=data["tokens_saved"],
+            estimated=data["tokens_estimated"],
         )
+        return f"■ Stopped: {data['headline']}. {data['explanation']} Took {calls}."
     return ""
 
 

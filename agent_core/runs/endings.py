@@ -103,6 +103,8 @@ def _record_write(run: Run, end: RunEnd) -> StopRecord:
         not_done=list(end.not_done),
         model_calls_made=end.model_calls_made,
         model_calls_saved=end.model_calls_saved,
+        tokens_saved=end.tokens_saved,
+        tokens_estimated=end.tokens_estimated,
     )
 
 
@@ -117,6 +119,8 @@ def _stop_event(run: Run, record: StopRecord) -> None:
             "explanation": words["rule_words"],
             "made": record.model_calls_made,
             "saved": record.model_calls_saved,
+            "tokens_saved": record.tokens_saved,
+            "tokens_estimated": record.tokens_estimated,
         },
         run=run,
     )

@@ -178,7 +178,7 @@ class ModelCall(models.Model):
 
 
 class StopRecord(models.Model):
-    """Why a run ended: rule, evidence, model calls made and saved. Exactly one for each run."""
+    """Why a run ended: rule, evidence, what it took and what it saved. Exactly one for each run."""
 
     run = models.OneToOneField(Run, models.CASCADE, related_name="stop", primary_key=True)
     rule = models.CharField(max_length=20)
@@ -188,6 +188,9 @@ class StopRecord(models.Model):
     not_done = models.JSONField(default=list)
     model_calls_made = models.PositiveSmallIntegerField(default=0)
     model_calls_saved = models.PositiveSmallIntegerField(default=0)
+    # Input tokens of the one model call that was not made; estimated if the model cannot count.
+    tokens_saved = models.PositiveIntegerField(default=0)
+    tokens_estimated = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 if TYPE_CHECKING:
     from agent_core.runs.models import StopRecord
@@ -19,6 +20,7 @@ class Explanation(TypedDict):
     rule_words: str
     made: int
     saved: int
+    calls: str
     done: list[str]
     not_done: list[str]
 
@@ -69,9 +71,31 @@ def explain(record: StopRecord) -> Explanation:
         "rule_words": words,
         "made": record.model_calls_made,
         "saved": record.model_calls_saved,
+        "calls": calls_in_words(
+            made=record.model_calls_made,
+            saved=record.model_calls_saved,
+            tokens=record.tokens_saved,
+            estimated=record.tokens_estimated,
+        ),
         "done": list(record.done),
         "not_done": list(record.not_done),
     }
+
+
+def calls_in_words(*, made: int, saved: int, tokens: int, estimated: bool) -> str:
+    """Say how often the model was called, and what the stop has saved."""
+    said = ngettext("%(made)d model call", "%(made)d model calls", made) % {"made": made}
+    if not saved:
+        return said
+    spared = ngettext("%(saved)d model call", "%(saved)d model calls", saved) % {"saved": saved}
+    if tokens:
+        figure = number_format(tokens, force_grouping=True)
+        about = _("about %(tokens)s tokens") if estimated else _("%(tokens)s tokens")
+        spared = _("%(calls)s and %(tokens)s") % {
+            "calls": spared,
+            "tokens": about % {"tokens": figure},
+        }
+    return _("%(made)s; %(spared)s saved") % {"made": said, "spared": spared}
 
 
 def model_failed(*, retryable: bool) -> str:

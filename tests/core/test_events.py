@@ -16,7 +16,15 @@ def test_the_kinds_and_their_fields_stay() -> None:
         "call": ["call", "label", "reason", "state", "summary"],
         "review": ["review", "state", "title"],
         "export": ["done", "export", "state", "total"],
-        "stop": ["explanation", "headline", "made", "rule", "saved"],
+        "stop": [
+            "explanation",
+            "headline",
+            "made",
+            "rule",
+            "saved",
+            "tokens_estimated",
+            "tokens_saved",
+        ],
     }
 
 

@@ -256,7 +256,9 @@ def test_a_budget_ends_the_run_in_never_too() -> None:
     assert (turn.end.rule, turn.end.evidence["limit"]) == ("budget", "model_calls")
 
 
-def test_what_would_have_stopped_ends_the_run_in_never_when_the_budget_is_used_up() -> None:
+def test_a_used_up_limit_ends_a_finished_run_in_never_and_saves_nothing() -> None:
     turn = Turn("never", probe("receipt"), limits=Limits(model_calls=1))
-    assert (turn.end.rule, turn.end.answer) == ("completed", RECEIPT)
+    assert (turn.end.rule, turn.end.evidence["otherwise"]) == ("budget", "completed")
+    assert turn.end.answer.endswith(f"\n\n{RECEIPT}")
+    assert (turn.end.model_calls_made, turn.end.model_calls_saved) == (1, 0)
     assert turn.end.evidence["would_have_stopped"] == [{"rule": "completed", "batch": 1}]
