@@ -23,9 +23,19 @@ EVENT_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "review": frozenset({"review", "state", "title"}),
     # An export moved on.
     "export": frozenset({"export", "state", "done", "total"}),
-    # The run ended: rule, in words, with model calls made, and calls and input tokens saved.
+    # The run ended: rule, mode, in words, with model calls made, and calls and input tokens saved.
     "stop": frozenset(
-        {"rule", "headline", "explanation", "made", "saved", "tokens_saved", "tokens_estimated"}
+        {
+            "rule",
+            "mode",
+            "headline",
+            "explanation",
+            "notes",
+            "made",
+            "saved",
+            "tokens_saved",
+            "tokens_estimated",
+        }
     ),
 }
 

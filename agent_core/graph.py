@@ -332,8 +332,8 @@ def _stopped(state: State, parts: Parts) -> RunEnd:
     decision, rewrite = state["decision"], state.get("polished")
     evidence = {**decision["evidence"], **_held_back(state)}
     answer = answer_compose(state["history"], rule=decision["rule"], evidence=evidence)
-    if rewrite:
-        evidence["polish"] = rewrite["note"]
+    if parts.stop_mode == "polish" and decision["rule"] == "completed":
+        evidence["polish"] = rewrite["note"] if rewrite else "no budget"
     saves = decision["rule"] != "budget" and not rewrite
     spared = _prompt_spared(state, parts) if saves else PromptTokens()
     return RunEnd(

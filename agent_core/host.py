@@ -13,7 +13,9 @@ from langchain_core.messages import BaseMessage
 
 from agent_core.budget import Limits
 from agent_core.contract import RunContext
+from agent_core.errors import ContractBroken
 from agent_core.policy import ReviewProposal
+from agent_core.router import STOP_MODES
 from agent_core.toolset import Toolset
 
 
@@ -124,3 +126,8 @@ class Parts:
     stop_mode: str = "hard"
     # Errors besides ControlError that the tool boundary must let through (a lost database).
     passes: tuple[type[BaseException], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.stop_mode not in STOP_MODES:
+            known = ", ".join(STOP_MODES)
+            raise ContractBroken(f"There is no stop mode {self.stop_mode!r}; there are {known}.")

@@ -60,6 +60,9 @@ _OWNED: Final = re.compile(r"['\u2019](?:s|ve|m|ll|d|re)$")
 _CURRENCY: Final = re.compile(r"[A-Z]{3}|[$\u00a3\u20ac\u00a5]")
 _PLAIN: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 
+NOTES: Final = ("kept", "facts lost", "model failed", "no budget")
+"""What the record of a finished run in this mode says became of the rewrite."""
+
 Fact = tuple[str, str]
 """What kind of fact it is, and how it is written."""
 

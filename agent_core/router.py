@@ -26,6 +26,9 @@ END_RULES: Final = ("answered", "cancelled", "failed", "parked")
 
 STOP_RULES: Final = ("policy_block", "completed", "fatal", "budget")
 
+STOP_MODES: Final = ("hard", "polish", "never")
+"""What a stop does: relay the tools' text, let the model rewrite it once, or (to measure) go on."""
+
 MEASURED_RULES: Final = ("completed", "fatal")
 """The stops that the mode `never` leaves out."""
 

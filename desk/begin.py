@@ -9,10 +9,13 @@ from agent_core.runs.models import Message
 from agent_core.runs.services import conversation_start, message_send
 
 
-def conversation_begin(*, owner: User, text: str, language: str, client_key: UUID) -> UUID:
+def conversation_begin(
+    *, owner: User, text: str, language: str, client_key: UUID, measure: bool = False
+) -> UUID:
     """Start a conversation with its first message; the same key gives the first one again.
 
-    Raises: MessageRefused when the message cannot be sent; then there is no conversation either.
+    Raises: MessageRefused or StopModeRefused when the message cannot be sent; then there is no
+    conversation either.
     """
     with transaction.atomic():
         # Two clicks are two requests: the second waits here and then finds what the first made.
@@ -21,5 +24,11 @@ def conversation_begin(*, owner: User, text: str, language: str, client_key: UUI
         if sent is not None:
             return sent.conversation_id
         conversation = conversation_start(owner=owner, language=language)
-        message_send(conversation=conversation, sender=owner, text=text, client_key=client_key)
+        message_send(
+            conversation=conversation,
+            sender=owner,
+            text=text,
+            client_key=client_key,
+            measure=measure,
+        )
         return conversation.pk

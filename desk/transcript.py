@@ -61,6 +61,7 @@ class Stop:
     cause: str
     rule_words: str
     calls: str
+    notes: Sequence[str]
     done: Sequence[str]
     not_done: Sequence[str]
 
@@ -226,6 +227,7 @@ def stop_of(run: Run) -> Stop | None:
         cause=words["cause"],
         rule_words=words["rule_words"],
         calls=words["calls"],
+        notes=words["notes"],
         done=words["done"],
         not_done=words["not_done"],
     )

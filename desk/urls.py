@@ -27,6 +27,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("exports/", include("exports.urls")),
     path("exports/<str:reference>/", documents.export, name="export"),
     path("api/conversations/<uuid:conversation_id>/messages", api.messages, name="api-messages"),
+    path("api/conversations/<uuid:conversation_id>/stop-mode", api.stop_mode, name="api-stop-mode"),
     path("api/conversations/<uuid:conversation_id>/stream", stream.stream, name="api-stream"),
     path("api/runs/<uuid:run_id>/cancel", api.cancel, name="api-cancel"),
     path("api/runs/<uuid:run_id>/retry", api.retry, name="api-retry"),

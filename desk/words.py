@@ -23,6 +23,11 @@ REJECT_SENTENCES: Final = (
 )
 
 
+def measure_asked(request: HttpRequest) -> bool:
+    """Tell whether the message shall go on where it would stop; the service checks the right."""
+    return request.POST.get("measure") == "1"
+
+
 def key_read(request: HttpRequest) -> UUID:
     """Return the key that the page sent along; a broken one is as good as a new one."""
     try:

@@ -40,7 +40,7 @@ _SEES_RECORDS: Final = tuple(
 ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     AGENTS: _ASKS,
     LEADS: _DECIDES,
-    ADMINISTRATORS: (*_DECIDES, *_SEES_RECORDS, "tickets.view_ticket"),
+    ADMINISTRATORS: (*_DECIDES, *_SEES_RECORDS, "tickets.view_ticket", "runs.measure_runs"),
     TRAINEES: (*_LOOKS, "reviews.view_review"),
 }
 """Rights by role."""

@@ -45,8 +45,16 @@ class ModelCallInline(LookOnly, admin.TabularInline[ModelCall, Run]):
 class RunAdmin(LookOnly, admin.ModelAdmin[Run]):
     """Runs with why they ended; interrupted ones are decided under reviews."""
 
-    list_display = ("created_at", "requester", "state", "rule", "attempt", "failure_reference")
-    list_filter = ("state", "stop__rule")
+    list_display = (
+        "created_at",
+        "requester",
+        "state",
+        "rule",
+        "stop_mode",
+        "attempt",
+        "failure_reference",
+    )
+    list_filter = ("state", "stop_mode", "stop__rule")
     search_fields = ("id", "requester__username", "failure_reference", "message__text")
     list_select_related = ("requester", "stop")
     inlines = (CallInline, ModelCallInline)
@@ -64,7 +72,8 @@ class RunAdmin(LookOnly, admin.ModelAdmin[Run]):
         if record is None:
             return "It has not ended."
         words = explain(record)
-        return f"{words['cause']}. {words['rule_words']} {words['calls']}."
+        told = " ".join([words["rule_words"], *words["notes"]])
+        return f"{words['cause']}. {told} Took {words['calls']}."
 
 
 @admin.register(Conversation)

@@ -51,7 +51,8 @@ def event_line(event: Event) -> str:
             tokens=data["tokens_saved"],
             estimated=data["tokens_estimated"],
         )
-        return f"■ Stopped: {data['headline']}. {data['explanation']} Took {calls}."
+        told = " ".join([data["explanation"], *data["notes"]])
+        return f"■ Stopped: {data['headline']}. {told} Took {calls}."
     return ""
 
 

@@ -115,8 +115,10 @@ def _stop_event(run: Run, record: StopRecord) -> None:
         kind="stop",
         payload={
             "rule": record.rule,
+            "mode": str(run.stop_mode),
             "headline": words["cause"],
             "explanation": words["rule_words"],
+            "notes": words["notes"],
             "made": record.model_calls_made,
             "saved": record.model_calls_saved,
             "tokens_saved": record.tokens_saved,

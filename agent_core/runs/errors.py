@@ -17,6 +17,12 @@ class MessageRefused(CountersignError):
     code = "message.refused"
 
 
+class StopModeRefused(CountersignError):
+    """The answers cannot be ended in this way."""
+
+    code = "stop_mode.refused"
+
+
 class RunRefused(CountersignError):
     """This cannot be done with this request now."""
 

@@ -8,7 +8,10 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from agent_core.runs.states import RUN_WORKING, CallState, Role, RunState
+from agent_core.runs.states import RUN_WORKING, CallState, Role, RunState, StopMode
+
+CONVERSATION_STOP_MODES = (StopMode.HARD, StopMode.POLISH)
+"""What a conversation may choose; `never` is for single runs of people who may measure."""
 
 
 class Conversation(models.Model):
@@ -20,10 +23,22 @@ class Conversation(models.Model):
     customer_label = models.CharField(max_length=200, blank=True)
     title = models.CharField(max_length=200, blank=True)
     language = models.CharField(max_length=10, default="en")
+    # How its runs end; empty as the site's setting says.
+    stop_mode = models.CharField(
+        max_length=10,
+        blank=True,
+        choices=[(mode.value, mode.label) for mode in CONVERSATION_STOP_MODES],
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(stop_mode__in=("", *CONVERSATION_STOP_MODES)),
+                name="conversation_stop_mode_known",
+            ),
+        )
         indexes = (models.Index(fields=["owner", "-updated_at"]),)
 
     def __str__(self) -> str:
@@ -86,7 +101,7 @@ class Run(models.Model):
     quarantined = models.BooleanField(default=False)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     language = models.CharField(max_length=10, default="en")
-    stop_mode = models.CharField(max_length=10, default="hard")
+    stop_mode = models.CharField(max_length=10, choices=StopMode.choices, default=StopMode.HARD)
     model = models.CharField(max_length=100, blank=True)
     # Seconds of work in earlier attempts; waiting for people is not counted.
     worked_seconds = models.PositiveIntegerField(default=0)
@@ -99,7 +114,10 @@ class Run(models.Model):
 
     class Meta:
         ordering = ("created_at",)
-        permissions = (("view_all_runs", "Can see the runs of every staff member"),)
+        permissions = (
+            ("view_all_runs", "Can see the runs of every staff member"),
+            ("measure_runs", "Can let a run go on where it would stop, to measure"),
+        )
         constraints = (
             models.UniqueConstraint(
                 fields=["conversation"],
@@ -110,6 +128,9 @@ class Run(models.Model):
                 condition=Q(state=RunState.RUNNING, lease_until__isnull=False)
                 | (~Q(state=RunState.RUNNING) & Q(lease_until__isnull=True)),
                 name="run_lease_only_while_running",
+            ),
+            models.CheckConstraint(
+                condition=Q(stop_mode__in=StopMode.values), name="run_stop_mode_known"
             ),
         )
         indexes = (models.Index(fields=["state", "lease_until"]),)

@@ -18,7 +18,7 @@ from agent_core.errors import RunCancelled, StaleAttempt
 from agent_core.redaction import redacted
 from agent_core.runs.claims import run_next
 from agent_core.runs.endings import run_cancelled
-from agent_core.runs.errors import MessageRefused, NotFound, RunRefused
+from agent_core.runs.errors import MessageRefused, NotFound, RunRefused, StopModeRefused
 from agent_core.runs.journal import (
     conversation_lock,
     event_write,
@@ -26,10 +26,10 @@ from agent_core.runs.journal import (
     review_event,
     run_event,
 )
-from agent_core.runs.models import Conversation, Event, Message, Run
+from agent_core.runs.models import CONVERSATION_STOP_MODES, Conversation, Event, Message, Run
 from agent_core.runs.moves import run_move
 from agent_core.runs.settling import unknown_settle
-from agent_core.runs.states import RUN_FINAL, Role, RunState
+from agent_core.runs.states import RUN_FINAL, Role, RunState, StopMode
 from reviews.errors import ReviewRefused
 from reviews.models import Review
 from reviews.services import review_withdraw
@@ -40,21 +40,54 @@ logger = logging.getLogger(__name__)
 MESSAGE_LIMIT = 8_000
 """The most characters of one message."""
 
+MEASURE = "runs.measure_runs"
+"""The right to let one run go on where it would stop."""
+
 
 def conversation_start(*, owner: User, language: str = "en") -> Conversation:
     """Begin a conversation that is bound to no customer yet."""
     return Conversation.objects.create(owner=owner, language=language)
 
 
+def conversation_stop_mode(
+    *, conversation: Conversation, actor: User, stop_mode: str
+) -> Conversation:
+    """Choose how the runs of a conversation end from now on; empty follows the site's setting.
+
+    Raises:
+        NotFound: the conversation is somebody else's.
+        StopModeRefused: a conversation cannot have this mode.
+    """
+    if stop_mode not in ("", *CONVERSATION_STOP_MODES):
+        raise StopModeRefused(_("Choose one of the ways to end an answer. Nothing was changed."))
+    with transaction.atomic():
+        locked = conversation_lock(conversation.pk)
+        if locked.owner_id != actor.pk:
+            raise NotFound
+        locked.stop_mode = stop_mode
+        locked.save(update_fields=["stop_mode"])
+    return locked
+
+
 def message_send(
-    *, conversation: Conversation, sender: User, text: str, client_key: UUID | None = None
+    *,
+    conversation: Conversation,
+    sender: User,
+    text: str,
+    client_key: UUID | None = None,
+    measure: bool = False,
 ) -> Run:
     """Store a message and the run that works it off; the same `client_key` gives the first run.
+
+    With `measure` this one run goes on where it would stop.
 
     Raises:
         NotFound: the conversation is somebody else's.
         MessageRefused: the message is empty or too long.
+        StopModeRefused: the sender may not measure.
     """
+    if measure and not sender.has_perm(MEASURE):
+        raise StopModeRefused(_("You may not let a request go on to measure it. Nothing was sent."))
     said = redacted(text.replace("\x00", "").strip())
     if not said:
         raise MessageRefused(_("Write what the customer needs, then send."))
@@ -77,7 +110,8 @@ def message_send(
         if not locked.title:
             locked.title = said.splitlines()[0][:80]
         locked.save(update_fields=["title", "updated_at"])
-        return _run_start(locked, sender, message, continues=None)
+        stop_mode = StopMode.NEVER if measure else ""
+        return _run_start(locked, sender, message, continues=None, stop_mode=stop_mode)
 
 
 def run_cancel(*, run: Run, actor: User) -> Run:
@@ -216,7 +250,12 @@ def event_post(
 
 
 def _run_start(
-    conversation: Conversation, sender: User, message: Message, *, continues: Run | None
+    conversation: Conversation,
+    sender: User,
+    message: Message,
+    *,
+    continues: Run | None,
+    stop_mode: str = "",
 ) -> Run:
     run = Run.objects.create(
         conversation=conversation,
@@ -224,7 +263,7 @@ def _run_start(
         message=message,
         continues=continues,
         language=conversation.language,
-        stop_mode=settings.STOP_MODE,
+        stop_mode=stop_mode or conversation.stop_mode or settings.STOP_MODE,
         model=settings.CHAT_MODEL,
     )
     run_event(run)

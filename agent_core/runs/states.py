@@ -53,6 +53,14 @@ RUN_WORKING: Final = frozenset({RunState.QUEUED, RunState.RUNNING})
 RUN_CLAIMABLE: Final = frozenset({RunState.QUEUED, RunState.DECIDED})
 
 
+class StopMode(TextChoices):
+    """What a stop does to the answer of a run."""
+
+    HARD = "hard", _("in the words of the finished steps")
+    POLISH = "polish", _("reworded by the assistant")
+    NEVER = "never", _("measured without stopping")
+
+
 class CallState(TextChoices):
     """Where one tool call stands."""
 

@@ -9,6 +9,8 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from agent_core.runs.states import StopMode
+
 if TYPE_CHECKING:
     from agent_core.runs.models import StopRecord
 
@@ -21,6 +23,7 @@ class Explanation(TypedDict):
     made: int
     saved: int
     calls: str
+    notes: list[str]
     done: list[str]
     not_done: list[str]
 
@@ -60,9 +63,39 @@ LIMITS: Final[Mapping[str, Any]] = {
 }
 
 
+POLISH: Final[Mapping[str, Any]] = {
+    "kept": gettext_lazy(
+        "The wording is the assistant's; every amount, date, reference and name was compared."
+    ),
+    "facts lost": gettext_lazy(
+        "The assistant's rewording changed a fact, so the original wording is shown."
+    ),
+    "model failed": gettext_lazy(
+        "The assistant did not answer when asked to reword, so the original wording is shown."
+    ),
+    "no budget": gettext_lazy(
+        "The limits left nothing for a rewording, so the original wording is shown."
+    ),
+}
+
+STOP_MODES: Final[Mapping[str, Any]] = {
+    StopMode.HARD: gettext_lazy(
+        "An answer is the text of the finished steps, word for word; nothing is rewritten."
+    ),
+    StopMode.POLISH: gettext_lazy(
+        "The assistant rewords a finished answer once; if a fact differs, the original is shown."
+    ),
+    StopMode.NEVER: gettext_lazy(
+        "Finished steps go back to the assistant once more, to measure what stopping saves."
+    ),
+}
+
+
 def explain(record: StopRecord) -> Explanation:
     """Return why a run ended, in words."""
     words = str(RULES.get(record.rule, ""))
+    if record.evidence.get("polish") == "kept":
+        words = _("Every step is complete and nothing was left open.")
     limit = LIMITS.get(str(record.evidence.get("limit", "")))
     if record.rule == "budget" and limit is not None:
         words = f"{words} {_('Limit')}: {str(limit) % record.evidence}."
@@ -77,8 +110,28 @@ def explain(record: StopRecord) -> Explanation:
             tokens=record.tokens_saved,
             estimated=record.tokens_estimated,
         ),
+        "notes": _notes(record),
         "done": list(record.done),
         "not_done": list(record.not_done),
+    }
+
+
+def _notes(record: StopRecord) -> list[str]:
+    """Say what the run's way of ending did to it, where that is not plain from the rest."""
+    if record.run.stop_mode == StopMode.NEVER:
+        held = record.evidence.get("would_have_stopped", [])
+        return [_measured(held)]
+    polish = POLISH.get(str(record.evidence.get("polish", "")))
+    return [str(polish)] if polish is not None else []
+
+
+def _measured(held: list[dict[str, Any]]) -> str:
+    if not held:
+        return _("Measured without stopping: it would not have stopped earlier.")
+    first = held[0]
+    return _("Measured without stopping: it would have stopped after step %(step)s: %(cause)s.") % {
+        "step": first["batch"],
+        "cause": CAUSES.get(first["rule"], first["rule"]),
     }
 
 

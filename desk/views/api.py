@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.contrib import messages as notices
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.urls import reverse
@@ -12,14 +13,19 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from agent_core.runs.errors import MessageRefused, RunRefused
-from agent_core.runs.services import message_send, run_cancel, run_retry
+from agent_core.runs.errors import MessageRefused, RunRefused, StopModeRefused
+from agent_core.runs.services import (
+    conversation_stop_mode,
+    message_send,
+    run_cancel,
+    run_retry,
+)
 from desk.answers import answer_done, answer_refused, wants_data
 from desk.reach import conversation_or_404, own_run_or_404, review_or_404
 from desk.reviewing import Refused
 from desk.views.people import person
 from desk.views.reviews import review_page
-from desk.words import key_read
+from desk.words import key_read, measure_asked
 from reviews.errors import AlreadyDecided, Expired, ReviewRefused
 from reviews.forms import field_of, version_seen
 from reviews.models import Review
@@ -53,15 +59,33 @@ def messages(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
             sender=person(request),
             text=request.POST.get("text", ""),
             client_key=key_read(request),
+            measure=measure_asked(request),
         )
     except MessageRefused as refusal:
         return answer_refused(request, str(refusal), to=to, status=400)
+    except StopModeRefused as refusal:
+        return answer_refused(request, str(refusal), to=to, status=403)
     data = {
         "run": str(run.pk),
         "client_key": str(uuid4()),
         "refresh": [["message", str(run.message_id)], ["run", str(run.pk)]],
     }
     return answer_done(request, to=to, data=data)
+
+
+@posted
+def stop_mode(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Choose how the answers of a conversation end from the next message on."""
+    conversation = conversation_or_404(person(request), conversation_id)
+    to = reverse("chat", args=[conversation.pk])
+    wanted = request.POST.get("stop_mode", "")
+    try:
+        conversation_stop_mode(conversation=conversation, actor=person(request), stop_mode=wanted)
+    except StopModeRefused as refusal:
+        return answer_refused(request, str(refusal), to=to, status=400)
+    if not wants_data(request):
+        notices.success(request, _("Saved. It holds from the next message on."))
+    return answer_done(request, to=to, data={})
 
 
 @posted

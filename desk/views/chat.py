@@ -13,11 +13,12 @@ from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from agent_core.runs.errors import MessageRefused
+from agent_core.runs.errors import MessageRefused, StopModeRefused
 from agent_core.runs.models import Call, Conversation, Message, Run
 from agent_core.runs.selectors import conversations_for, event_latest
 from agent_core.runs.services import MESSAGE_LIMIT
 from desk.begin import conversation_begin
+from desk.endings import endings_of
 from desk.reach import conversation_or_404
 from desk.reviewing import card_of
 from desk.transcript import (
@@ -31,7 +32,7 @@ from desk.transcript import (
     work_of,
 )
 from desk.views.people import person
-from desk.words import EXAMPLES, key_read
+from desk.words import EXAMPLES, key_read, measure_asked
 from exports.selectors import exports_of_conversation
 from reviews.selectors import reviews_of_conversation
 
@@ -52,9 +53,10 @@ def home(request: HttpRequest) -> HttpResponse:
                 text=typed,
                 language=get_language() or "en",
                 client_key=key_read(request),
+                measure=measure_asked(request),
             )
             return HttpResponseRedirect(reverse("chat", args=[begun]))
-        except MessageRefused as refusal:
+        except (MessageRefused, StopModeRefused) as refusal:
             error = str(refusal)
     return render(
         request,
@@ -92,6 +94,7 @@ def chat(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
             "after": after,
             "client_key": uuid4(),
             "longest": MESSAGE_LIMIT,
+            "endings": endings_of(conversation),
         },
     )
 

@@ -28,6 +28,7 @@ export class Composer {
     if (!answer.ok) return;
     // The key belongs to this text alone; the next one gets its own.
     this.form.elements.client_key.value = answer.client_key;
+    if (this.form.elements.measure) this.form.elements.measure.checked = false;
     if (this.field.value === text) this.draft.clear();
     this.field.focus();
     this.sent(answer);

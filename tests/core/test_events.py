@@ -20,6 +20,8 @@ def test_the_kinds_and_their_fields_stay() -> None:
             "explanation",
             "headline",
             "made",
+            "mode",
+            "notes",
             "rule",
             "saved",
             "tokens_estimated",

@@ -222,7 +222,7 @@ def test_nothing_is_polished_beyond_the_budget(limits: Limits) -> None:
     turn = Turn("polish", probe("receipt"), limits=limits)
     assert (turn.end.rule, turn.end.answer) == ("completed", RECEIPT)
     assert (turn.end.model_calls_made, turn.end.model_calls_saved) == (1, 1)
-    assert "polish" not in turn.end.evidence
+    assert turn.end.evidence["polish"] == "no budget"
 
 
 @pytest.mark.parametrize(("tool", "rule"), [("receipt", "completed"), ("decline", "fatal")])

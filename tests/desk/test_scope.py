@@ -95,7 +95,12 @@ def _facts() -> dict[str, Any]:
 
 
 def _ask(client: Client, method: str, address: str) -> HttpResponseBase:
-    data = {"text": "hello", "client_key": str(uuid4()), "decision": "approve"}
+    data = {
+        "text": "hello",
+        "client_key": str(uuid4()),
+        "decision": "approve",
+        "stop_mode": "polish",
+    }
     answer: HttpResponseBase = getattr(client, method)(address, data if method == "post" else None)
     return answer
 

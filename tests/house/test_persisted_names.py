@@ -14,7 +14,7 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import Permission
 
-from agent_core import contract, events, router
+from agent_core import contract, events, polish, router
 from agent_core.runs import states as runs
 from exports import states as exports
 from exports.formats import FORMATS
@@ -42,6 +42,8 @@ def _core() -> dict[str, Any]:
         "artifact fields": sorted(contract.Artifact.__annotations__),
         "batch rules": list(router.BATCH_RULES),
         "stop rules": sorted({*router.STOP_RULES, *router.END_RULES}),
+        "stop modes": list(router.STOP_MODES),
+        "polish notes": list(polish.NOTES),
         "events": {kind: sorted(fields) for kind, fields in sorted(events.EVENT_FIELDS.items())},
         "outcome codes": sorted(codes.outcomes),
         "verdict rules": sorted(codes.rules),

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from agent_core.errors import CountersignError
 from agent_core.runs.asking import (
@@ -22,10 +23,15 @@ from agent_core.runs.asking import (
     reviews_waiting,
     waiting_words,
 )
-from agent_core.runs.models import Conversation, Event, Run
+from agent_core.runs.models import CONVERSATION_STOP_MODES, Conversation, Event, Run
 from agent_core.runs.selectors import conversation_for, event_latest, events_after
-from agent_core.runs.services import conversation_start, message_send, run_cancel
-from agent_core.runs.states import RUN_FINAL, RunState
+from agent_core.runs.services import (
+    conversation_start,
+    conversation_stop_mode,
+    message_send,
+    run_cancel,
+)
+from agent_core.runs.states import RUN_FINAL, RunState, StopMode
 
 POLL_SECONDS: Final = 0.2
 UNCLAIMED_SECONDS: Final = 20
@@ -45,6 +51,11 @@ class Command(BaseCommand):
             "--approve-as", dest="reviewer", help="approve what waits as this user (demo only)"
         )
         parser.add_argument("--conversation", type=UUID, help="go on in this conversation")
+        parser.add_argument(
+            "--stop-mode",
+            choices=StopMode.values,
+            help="how the answers of this conversation end; never: this message alone, to measure",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object a line")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -58,9 +69,7 @@ class Command(BaseCommand):
         sender = _user(options["sender"])
         reviewer = _user(options["reviewer"]) if options["reviewer"] else None
         try:
-            conversation = _conversation(sender, options["conversation"])
-            seen = event_latest(conversation.pk)
-            run = message_send(conversation=conversation, sender=sender, text=options["text"])
+            run, seen = _send(sender, options)
         except CountersignError as error:
             raise CommandError(str(error)) from None
         self.as_json = options["json"]
@@ -151,6 +160,23 @@ def _user(name: str) -> User:
     if user is None:
         raise CommandError(f"There is no active user called {name!r}.")
     return user
+
+
+def _send(sender: User, options: dict[str, Any]) -> tuple[Run, int]:
+    """Send the message; return its run and the event before it. Refused, nothing is stored."""
+    mode = options["stop_mode"]
+    with transaction.atomic():
+        conversation = _conversation(sender, options["conversation"])
+        if mode in CONVERSATION_STOP_MODES:
+            conversation_stop_mode(conversation=conversation, actor=sender, stop_mode=mode)
+        seen = event_latest(conversation.pk)
+        run = message_send(
+            conversation=conversation,
+            sender=sender,
+            text=options["text"],
+            measure=mode == StopMode.NEVER,
+        )
+    return run, seen
 
 
 def _conversation(sender: User, conversation_id: UUID | None) -> Conversation:
