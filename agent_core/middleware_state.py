@@ -5,139 +5,147 @@ Primitives only, so that any checkpointer can store it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NotRequired
-from uuid import UUID, uuid5
+from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware import AgentState
+from langchain.agents.middleware.types import OmitFromInput
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
-from langgraph.types import Command
 
-from agent_core.answer import STUB
-from agent_core.chat_models.reading import calls_read, text_of
+from agent_core.chat_models.reading import text_of
 from agent_core.contract import RunContext, policy_block
-from agent_core.gate import Gated, history_entry, repeated
-from agent_core.redaction import redacted, shortened
+from agent_core.gate import HELD_TEXT, Gated, history_entry, repeated
+from agent_core.middleware_messages import UNANSWERED_TEXT, told
 from agent_core.router import Decision
-from agent_core.toolset import Toolset
+from agent_core.toolset import Toolset, invalid
 
-RELAYED: Final = "countersign"
-UNANSWERED_TEXT: Final = "This step gave no clear result."
-FINAL_STATES: Final = ("approved", "rejected", "withdrawn", "expired")
-
-Answered = ToolMessage | Command[Any]
+UNGATED_CODE = "call.ungated"
 
 
 class CountersignState(AgentState[Any]):
-    """What the stack keeps beside the messages: primitives only."""
+    """What the stack keeps beside the messages: primitives only, and never from the caller."""
 
-    countersign: NotRequired[dict[str, Any]]
+    countersign: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
 
 
-def kept_fresh() -> dict[str, Any]:
-    """Return what a turn starts with."""
+def kept_fresh(now: float) -> dict[str, Any]:
+    """Return what a turn starts with, at this time of the stack's clock."""
     return {
         "batch": [],
+        "batch_number": 0,
         "history": [],
         "model_calls": 0,
         "tool_calls": 0,
         "tokens": 0,
+        "last_usage": {"read": 0, "made": 0},
         "worked": 0.0,
-        "mark": time.time(),
+        "mark": now,
+        "held_back": [],
         "decision": None,
     }
 
 
 def kept_of(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the state keeps of this turn so far."""
-    return {**kept_fresh(), **(state.get("countersign") or {})}
+    return {**kept_fresh(0.0), **(state.get("countersign") or {})}
 
 
-def kept_timed(kept: dict[str, Any]) -> dict[str, Any]:
+def kept_timed(kept: dict[str, Any], now: float) -> dict[str, Any]:
     """Add the time since the last mark. Each step has its own mark, so a pause adds nothing."""
-    now = time.time()
     return {**kept, "worked": kept["worked"] + max(0.0, now - kept["mark"]), "mark": now}
 
 
-def calls_minted(message: AIMessage, run_id: UUID) -> list[dict[str, Any]]:
-    """Name each call by the message and its place: providers repeat ids, and replays must not."""
-    return [
-        {
-            "id": str(uuid5(run_id, f"{message.id}:{position}")),
-            "position": position,
-            "tool": call.tool,
-            "arguments": call.arguments,
-            "malformed": call.malformed,
-        }
-        for position, call in enumerate(calls_read(message))
-    ]
-
-
-def entry_of(item: Gated, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the state keeps of a judged call; `asked` is what the model sent."""
-    proposal = item.record.proposal
+def _entry(call: Mapping[str, Any], **judged: Any) -> dict[str, Any]:
+    """Return what the state keeps of a call: as it was sent, and what is not yet said of it."""
     return {
-        **item.state(),
-        "asked": dict(asked),
-        "result": list(item.result) if item.result else None,
-        "ask": {"title": proposal.title, "card": list(proposal.card)} if proposal else {},
-        "may_change": sorted(proposal.fields) if proposal else [],
-        "approved": False,
-        "changed": False,
-        "review": "",
-        "foreign": False,
-    }
-
-
-def entry_foreign(call: Mapping[str, Any]) -> dict[str, Any]:
-    """Nobody wrote a policy for this tool, so a person decides."""
-    return {
-        **call,
+        "id": call["id"],
+        "position": call["position"],
+        "tool": call["tool"],
         "label": str(call["tool"]),
-        "verdict": "review",
+        "arguments": call["arguments"],
+        "asked": dict(call["arguments"]),
+        "verdict": "block",
         "identity": "",
         "effect": True,
         "remaining": False,
         "twin_of": None,
         "early": False,
-        "asked": dict(call["arguments"]),
         "result": None,
-        "ask": {"title": str(call["tool"]), "card": []},
-        "may_change": [],
+        "ask": {},
+        "may_change": {},
         "approved": False,
         "changed": False,
         "review": "",
-        "foreign": True,
+        "foreign": False,
+        **judged,
     }
 
 
-def decisions_fitting(answer: object, ids: set[str]) -> Mapping[str, Any] | None:
-    """Return the decisions when there is exactly one final one for each waiting call."""
-    decisions = answer.get("decisions") if isinstance(answer, Mapping) else None
-    if not isinstance(decisions, Mapping) or set(decisions) != ids:
-        return None
-    fits = all(
-        isinstance(each, Mapping) and each.get("state") in FINAL_STATES
-        for each in decisions.values()
+def entry_of(item: Gated, call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the state keeps of a judged call; `call` is what the model sent."""
+    proposal = item.record.proposal
+    card = [dict(row) for row in proposal.card] if proposal else []
+    return _entry(
+        call,
+        **{**item.state(), "tool": call["tool"]},
+        result=list(item.result) if item.result else None,
+        ask={"title": proposal.title, "card": card} if proposal else {},
+        may_change=dict(proposal.fields) if proposal else {},
     )
-    return decisions if fits else None
 
 
-def entry_decided(call: dict[str, Any], decision: Mapping[str, Any]) -> dict[str, Any]:
-    """A person's refusal is policy; of an approval only the fields that may change are taken."""
+def entry_foreign(call: Mapping[str, Any], problem: str, *, held: bool) -> dict[str, Any]:
+    """Nobody wrote a policy for this tool, so a person decides; not about what cannot be done."""
+    if problem:
+        return _entry(
+            call, verdict="invalid", effect=False, result=list(invalid(problem)), foreign=True
+        )
+    if held:
+        refusal = [HELD_TEXT, policy_block("batch.held", data={"held": True})]
+        return _entry(call, result=refusal, foreign=True)
+    ask = {"title": str(call["tool"]), "card": []}
+    return _entry(call, verdict="review", ask=ask, foreign=True)
+
+
+def entries_put_in(
+    messages: Sequence[AnyMessage], batch: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the refused calls behind the last model message that the gate has never seen."""
+    judged = {call["id"] for call in batch}
+    behind: list[ToolMessage] = []
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            break
+        if isinstance(message, ToolMessage) and message.tool_call_id not in judged:
+            behind.insert(0, message)
+    return [
+        _entry(
+            {"id": each.tool_call_id, "position": place, "tool": str(each.name), "arguments": {}},
+            label="An unchecked step",
+        )
+        for place, each in enumerate(behind, len(batch))
+        if isinstance(each.artifact, dict) and each.artifact.get("code") == UNGATED_CODE
+    ]
+
+
+def entry_decided(
+    call: dict[str, Any], decision: Mapping[str, Any], toolset: Toolset
+) -> dict[str, Any]:
+    """A person's refusal is policy; an approval may have changed what may be changed."""
     if decision["state"] != "approved":
         sentence = str(decision.get("sentence") or "This was not approved, so it was not done.")
         artifact = policy_block(f"review.{decision['state']}")
         return {**call, "verdict": "block", "result": [sentence, artifact]}
     changes = decision.get("changes") or {}
-    taken = {name: value for name, value in changes.items() if name in call["may_change"]}
+    arguments = call["arguments"]
+    if changes:
+        arguments = toolset.checked(call["tool"], {**arguments, **changes}).arguments
     return {
         **call,
         "verdict": "allow",
         "approved": True,
-        "arguments": {**call["arguments"], **taken},
-        "changed": bool(taken),
+        "arguments": arguments,
+        "changed": arguments != call["arguments"],
         "review": str(decision.get("review") or ""),
     }
 
@@ -155,7 +163,7 @@ def answers_of(
             continue
         content, artifact = UNANSWERED_TEXT, None
         if first is not None and first.artifact is not None:
-            content, artifact = repeated(str(first.content), first.artifact)
+            content, artifact = repeated(text_of(first), first.artifact)
         answer = told({"id": call["id"], "name": call["tool"]}, content, artifact)
         found[call["id"]] = answer.model_copy(update={"id": own.id}) if own else answer
         late.append(found[call["id"]])
@@ -174,7 +182,7 @@ def entry_finished(
         toolset,
         context,
         {**call, "executed": call["arguments"]},
-        content=str(message.content),
+        content=text_of(message),
         artifact=message.artifact,
     )
 
@@ -182,25 +190,3 @@ def entry_finished(
 def decision_kept(decision: Decision) -> dict[str, Any]:
     """Return a decision as primitives."""
     return {"rule": decision.rule, "stop": decision.stop, "evidence": dict(decision.evidence)}
-
-
-def told(call: Mapping[str, Any], content: str, artifact: object) -> ToolMessage:
-    """Return the reply to a call that was not executed."""
-    return ToolMessage(
-        content=content, artifact=artifact, tool_call_id=str(call["id"]), name=str(call["name"])
-    )
-
-
-def cleaned(answer: Answered) -> Answered:
-    """Mask card numbers and secrets in a reply, and cut what is too long."""
-    if not isinstance(answer, ToolMessage):
-        return answer
-    clean = shortened(redacted(text_of(answer)))
-    return answer if clean == answer.content else answer.model_copy(update={"content": clean})
-
-
-def stubbed(message: AnyMessage) -> AnyMessage:
-    """Show the model a stub in place of an answer that was the tools' own text."""
-    if isinstance(message, AIMessage) and RELAYED in message.response_metadata:
-        return AIMessage(STUB, id=message.id)
-    return message

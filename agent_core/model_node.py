@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
 
-from agent_core.chat_models.reading import calls_read, storable, text_of
+from agent_core.chat_models.reading import calls_read, cut_off, finish_of, storable, text_of
 from agent_core.errors import CountersignError, ModelEmpty, ModelFailed, ModelUnavailable
 from agent_core.graph_state import State
 from agent_core.host import ModelUsage, Parts
@@ -107,9 +107,8 @@ def _usage(whole: AIMessageChunk, number: int, *, milliseconds: int) -> ModelUsa
         ModelUnavailable: neither usage nor a reason for finishing came, so the stream was cut off.
     """
     metadata = whole.response_metadata
-    finish = metadata.get("finish_reason") or metadata.get("stop_reason") or ""
     used = whole.usage_metadata
-    if not finish and used is None:
+    if cut_off(whole):
         raise ModelUnavailable("The model's answer was cut off.")
     return ModelUsage(
         number=number,
@@ -117,5 +116,5 @@ def _usage(whole: AIMessageChunk, number: int, *, milliseconds: int) -> ModelUsa
         input_tokens=used["input_tokens"] if used else 0,
         output_tokens=used["output_tokens"] if used else 0,
         milliseconds=milliseconds,
-        finish_reason=str(finish),
+        finish_reason=finish_of(whole),
     )

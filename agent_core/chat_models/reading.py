@@ -15,6 +15,9 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 NAMELESS: Final = "unknown"
+OUT_OF_ROOM: Final = frozenset({"length", "max_tokens"})
+"""Why a model stopped, in providers' words, when it had more to write than room."""
+
 # A zero byte and half of a surrogate pair: valid in JSON, refused by Postgres and by UTF-8.
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
@@ -47,8 +50,29 @@ def _block_text(block: str | dict[str, Any]) -> str:
     return text if isinstance(text, str) else ""
 
 
+def finish_of(message: AIMessage) -> str:
+    """Return why the model stopped, in the provider's word; nothing when it did not say."""
+    metadata = message.response_metadata
+    return str(metadata.get("finish_reason") or metadata.get("stop_reason") or "")
+
+
+def cut_off(message: AIMessage) -> bool:
+    """Tell whether the stream broke: neither usage nor a reason for stopping came."""
+    return not finish_of(message) and message.usage_metadata is None
+
+
 def calls_read(message: AIMessage) -> list[AskedCall]:
-    """Return the calls of a message, whole or joined from pieces, in call order."""
+    """Return the calls of a message, whole or joined from pieces, in call order.
+
+    Of a model that ran out of room no call counts as whole: what reads well may have been cut.
+    """
+    asked = _asked(message)
+    if finish_of(message).lower() not in OUT_OF_ROOM:
+        return asked
+    return [AskedCall(call.tool, malformed=True) for call in asked]
+
+
+def _asked(message: AIMessage) -> list[AskedCall]:
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
         return [_strict(each["name"], each["args"]) for each in message.tool_call_chunks]
     asked = [

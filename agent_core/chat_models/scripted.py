@@ -39,7 +39,10 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedStep:
-    """What one model call brings. `error` is raised after the text, as a broken stream would be."""
+    """What one model call brings. `error` is raised after the text, as a broken stream would be.
+
+    `finish` is why the model stopped, when it is something else than its text or its calls.
+    """
 
     text: str = ""
     calls: Sequence[ScriptedCall] = ()
@@ -47,6 +50,7 @@ class ScriptedStep:
     delay: float = 0.0
     tokens: tuple[int, int] = (10, 5)
     cut_off: bool = False
+    finish: str = ""
 
 
 class ScriptEnded(AssertionError):
@@ -180,7 +184,7 @@ def _end(step: ScriptedStep) -> AIMessageChunk:
             input_tokens=read, output_tokens=made, total_tokens=read + made
         ),
         response_metadata={
-            "finish_reason": "tool_calls" if step.calls else "stop",
+            "finish_reason": step.finish or ("tool_calls" if step.calls else "stop"),
             "model_name": "scripted",
         },
         chunk_position="last",

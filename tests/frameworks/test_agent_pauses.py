@@ -47,7 +47,10 @@ def _decide(*decisions: dict[str, Any]) -> Any:
 
 
 def test_a_pause_inside_a_tool_leaves_its_finished_sibling_alone() -> None:
-    """Relies: `agent_core/middleware.py:Review.after_model`; nothing of ours pauses in a tool."""
+    """Relies: `agent_core/middleware_gate.py:Review.after_model`.
+
+    Nothing of ours pauses in a tool.
+    """
     made: list[str] = []
     paid = threading.Event()
     tools = [effect("pay", made, after=paid.set), asking("ask", made, before=waits(paid))]
@@ -58,7 +61,10 @@ def test_a_pause_inside_a_tool_leaves_its_finished_sibling_alone() -> None:
 
 
 def test_a_review_asks_once_for_the_whole_turn_and_names_no_call_id() -> None:
-    """Relies: `agent_core/middleware.py:Review.after_model`, which asks by the id of each call."""
+    """Relies: `agent_core/middleware_gate.py:Review.after_model`.
+
+    It asks by the id of each call.
+    """
     tools = [effect("pay", []), effect("ship", [])]
     model = scripted(calls(call("pay"), call("ship")))
     result = agent(model, tools, _review("pay", "ship")).invoke(ASKED, THREAD)
@@ -69,7 +75,7 @@ def test_a_review_asks_once_for_the_whole_turn_and_names_no_call_id() -> None:
 
 
 def test_decisions_are_matched_by_position_alone() -> None:
-    """Relies: `agent_core/middleware_state.py:decisions_fitting`, which matches by call."""
+    """Relies: `agent_core/middleware_decisions.py:answer_problem`, which matches by call."""
     made: list[str] = []
     tools = [effect("pay", made), effect("look", made), effect("ship", made)]
     model = scripted(calls(call("pay"), call("look"), call("ship")), DONE)
@@ -89,7 +95,7 @@ def test_after_a_review_the_refused_call_is_answered_first() -> None:
 
 
 def test_an_edit_can_turn_a_call_into_another_tool_that_nobody_guards() -> None:
-    """Relies: `agent_core/middleware.py:GatedCalls._judged`, which refuses a renamed call."""
+    """Relies: `agent_core/middleware_gate.py:GatedCalls._passed`, which refuses a renamed call."""
     made: list[str] = []
     tools = [effect("pay", made), effect("wipe", made)]
     playing = agent(scripted(calls(call("pay")), DONE), tools, _review("pay"))
@@ -120,7 +126,10 @@ class JumpsToTools(Hook):
 
 
 def test_a_second_middleware_that_jumps_to_the_tools_runs_a_guarded_call() -> None:
-    """Relies: `agent_core/middleware.py:GatedCalls._answer`, which refuses what was not judged."""
+    """Relies: `agent_core/middleware_gate.py:GatedCalls._answer`.
+
+    It refuses what was not judged.
+    """
     made: list[str] = []
     agent(scripted(DONE), [effect("pay", made)], _review("pay"), JumpsToTools()).invoke(
         ASKED, THREAD
@@ -129,7 +138,10 @@ def test_a_second_middleware_that_jumps_to_the_tools_runs_a_guarded_call() -> No
 
 
 def test_a_wrong_number_of_decisions_poisons_the_thread() -> None:
-    """Relies: `agent_core/middleware.py:Review.after_model`, which asks again until it fits."""
+    """Relies: `agent_core/middleware_gate.py:Review.after_model`.
+
+    It asks again until it fits.
+    """
     made: list[str] = []
     playing = agent(scripted(calls(call("pay")), DONE), [effect("pay", made)], _review("pay"))
     playing.invoke(ASKED, THREAD)
@@ -148,7 +160,10 @@ def test_a_wrong_number_of_decisions_poisons_the_thread() -> None:
 def test_a_limit_for_one_run_starts_again_at_every_resume(
     reviewed: tuple[str, ...], model_calls: int
 ) -> None:
-    """Relies: `agent_core/middleware.py:SpendCaps.after_model`, whose count outlives the pause."""
+    """Relies: `agent_core/middleware_parts.py:SpendCaps.after_model`.
+
+    Its count outlives the pause.
+    """
     model = scripted(*(calls(call("pay", thing)) for thing in "ABC"), DONE)
     limit = ModelCallLimitMiddleware(run_limit=2, exit_behavior="end")
     playing = agent(model, [effect("pay", [])], limit, _review(*reviewed))
@@ -159,7 +174,10 @@ def test_a_limit_for_one_run_starts_again_at_every_resume(
 
 
 def test_a_limit_for_the_thread_holds_over_a_resume() -> None:
-    """Relies: `agent_core/middleware.py:SpendCaps.before_model`, which counts over the pause."""
+    """Relies: `agent_core/middleware_parts.py:SpendCaps.before_model`.
+
+    It counts over the pause.
+    """
     model = scripted(calls(call("pay")), DONE)
     limit = ModelCallLimitMiddleware(thread_limit=1, exit_behavior="end")
     playing = agent(model, [effect("pay", [])], limit, _review("pay"))

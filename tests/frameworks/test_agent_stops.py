@@ -81,7 +81,10 @@ class JumpsUndeclared(Hook):
 def test_a_result_with_goto_end_stops_only_when_the_tool_returns_directly(
     direct: bool, model_calls: int
 ) -> None:
-    """Relies: `agent_core/middleware.py:Stop.before_model`, which ends before the model instead."""
+    """Relies: `agent_core/middleware_stop.py:Stop.before_model`.
+
+    It ends before the model instead.
+    """
     model = scripted(calls(call("pay")), DONE)
     tools = [effect("pay", [], return_direct=direct)]
     agent(model, tools, Ends()).invoke(ASKED, THREAD)
@@ -90,7 +93,9 @@ def test_a_result_with_goto_end_stops_only_when_the_tool_returns_directly(
 
 @pytest.mark.parametrize("direct", [True, False])
 def test_a_result_with_goto_end_and_a_relayed_answer_loops(direct: bool) -> None:
-    """Relies: `agent_core/middleware.py:Stop.before_model`: the answer is relayed after the tools.
+    """Relies: `agent_core/middleware_stop.py:Stop.before_model`.
+
+    The answer is relayed after the tools.
 
     The check that would end the turn finds the relay first.
     """
@@ -102,7 +107,10 @@ def test_a_result_with_goto_end_and_a_relayed_answer_loops(direct: bool) -> None
 
 
 def test_a_command_to_the_model_beside_a_hook_calls_the_model_twice() -> None:
-    """Relies: `agent_core/middleware.py:GatedCalls.wrap_tool_call`, which returns messages only."""
+    """Relies: `agent_core/middleware_gate.py:GatedCalls.wrap_tool_call`.
+
+    It returns messages only.
+    """
     model = scripted(calls(call("pay")), DONE, DONE)
     agent(model, [effect("pay", [])], Ends("model"), Notes([])).invoke(ASKED, THREAD)
     assert len(model.requests) == 3
@@ -112,7 +120,7 @@ def test_a_command_to_the_model_beside_a_hook_calls_the_model_twice() -> None:
 
 
 def test_a_declared_jump_ends_with_one_model_call_and_runs_once_after_all_tools() -> None:
-    """Relies: `agent_core/middleware.py:Stop.before_model` in whole."""
+    """Relies: `agent_core/middleware_stop.py:Stop.before_model` in whole."""
     made: list[str] = []
     seen: list[str] = []
     paid = threading.Event()
@@ -126,10 +134,11 @@ def test_a_declared_jump_ends_with_one_model_call_and_runs_once_after_all_tools(
     assert seen == ["notes before 1", "notes after 2", "notes before 4"]
 
 
-def test_an_undeclared_jump_is_ignored_without_a_word() -> None:
-    """Relies: `agent_core/middleware.py:Stop.before_model`, decorated with `hook_config`."""
+@pytest.mark.parametrize("later", [(), (Notes([]),)], ids=["last", "before another"])
+def test_an_undeclared_jump_is_ignored_without_a_word(later: tuple[Notes, ...]) -> None:
+    """Relies: `agent_core/middleware_stop.py:Stop.before_model`, decorated with `hook_config`."""
     model = scripted(calls(call("pay")), DONE)
-    result = agent(model, [effect("pay", [])], JumpsUndeclared()).invoke(ASKED, THREAD)
+    result = agent(model, [effect("pay", [])], JumpsUndeclared(), *later).invoke(ASKED, THREAD)
     assert len(model.requests) == 2
     assert result["messages"][-1].content == "Done talking."
 
@@ -174,7 +183,10 @@ class Relays(Hook):
 
 
 def test_redaction_of_the_output_never_sees_a_relayed_answer() -> None:
-    """Relies: `agent_core/middleware.py:Output`: each tool message is cleaned where it is made."""
+    """Relies: `agent_core/middleware_parts.py:Redaction`.
+
+    Each tool message is cleaned where it is made.
+    """
     redaction = PIIMiddleware("email", strategy="redact", apply_to_output=True)
     model = scripted(calls(call("pay")))
     result = agent(model, [_leaking()], redaction, Relays()).invoke(ASKED, THREAD)
@@ -182,7 +194,10 @@ def test_redaction_of_the_output_never_sees_a_relayed_answer() -> None:
 
 
 def test_redaction_of_tool_results_before_the_stop_works_and_leaves_artifacts_as_they_are() -> None:
-    """Relies: `agent_core/middleware.py:Output`, and `agent_core/contract.py:completed`'s data."""
+    """Relies: `agent_core/middleware_parts.py:Redaction`.
+
+    And `agent_core/contract.py:completed`'s data.
+    """
     redaction = PIIMiddleware("email", strategy="redact", apply_to_tool_results=True)
     model = scripted(calls(call("pay")))
     result = agent(model, [_leaking()], redaction, Relays()).invoke(ASKED, THREAD)
@@ -194,7 +209,10 @@ def test_redaction_of_tool_results_before_the_stop_works_and_leaves_artifacts_as
 
 
 def test_malformed_arguments_end_the_turn_with_an_empty_answer() -> None:
-    """Relies: `agent_core/middleware.py:GatedCalls.after_model`, which counts them as calls."""
+    """Relies: `agent_core/middleware_gate.py:GatedCalls.after_model`.
+
+    It counts them as calls.
+    """
     step = ScriptedStep(calls=(ScriptedCall("pay", "{not json"),))
     model = scripted(step)
     result = agent(model, [effect("pay", [])]).invoke(ASKED, THREAD)
@@ -242,7 +260,7 @@ class Where(Hook):
 
 
 def test_under_ainvoke_a_hook_that_is_not_async_runs_on_the_event_loop() -> None:
-    """Relies: `agent_core/middleware.py:Authorisation.awrap_model_call`, which hands over."""
+    """Relies: `agent_core/middleware_parts.py:Authorisation.awrap_model_call`, which hands over."""
     where = Where()
 
     async def ask() -> int:
