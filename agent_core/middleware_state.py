@@ -134,7 +134,8 @@ def entry_decided(
     """A person's refusal is policy; an approval may have changed what may be changed."""
     if decision["state"] != "approved":
         sentence = str(decision.get("sentence") or "This was not approved, so it was not done.")
-        artifact = policy_block(f"review.{decision['state']}")
+        summary = str(decision.get("summary", ""))
+        artifact = policy_block(f"review.{decision['state']}", data={"summary": summary})
         return {**call, "verdict": "block", "result": [sentence, artifact]}
     changes = decision.get("changes") or {}
     arguments = call["arguments"]
