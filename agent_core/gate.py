@@ -256,6 +256,8 @@ def history_entry(
         executed = identity_of(tool, context(), call["executed"])
     return {
         "call": call["id"],
+        "position": call.get("position", 0),
+        "twin": bool(call.get("twin_of")),
         "identity": call["identity"],
         "identity_executed": executed,
         "verdict": call["verdict"],
@@ -286,18 +288,29 @@ def arguments_hash(arguments: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def invalid_count(history: Sequence[Mapping[str, Any]]) -> int:
-    """Return how often the model has sent a call that does not fit, for the re-ask limit."""
-    return sum(1 for past in history if past["verdict"] == "invalid")
-
-
 def tries_of(history: Sequence[Mapping[str, Any]], batch: Sequence[Mapping[str, Any]]) -> int:
-    """Return the most tries that any call of the batch has had in this run."""
-    tries = Counter(past["identity"] for past in history if past["identity"])
-    most = max((tries[call["identity"]] for call in batch if call["identity"]), default=0)
-    if any(call["verdict"] == "invalid" for call in batch):
-        most = max(most, invalid_count(history))
+    """Return the most tries that a call of the batch has had in this run without success.
+
+    What completed is no such try, however often it is asked again, nor is a twin: neither was
+    executed. A message with calls that do not fit is one try, however many they are.
+    """
+    failed = [past for past in history if past["reason"] != "completed" and not past.get("twin")]
+    tries = Counter(past["identity_executed"] for past in failed)
+    present = {call["id"] for call in batch}
+    latest = [past for past in failed if past["call"] in present]
+    most = max((tries[past["identity_executed"]] for past in latest if past["identity"]), default=0)
+    if any(past["verdict"] == "invalid" for past in latest):
+        most = max(most, _messages_that_did_not_fit(history))
     return most
+
+
+def _messages_that_did_not_fit(history: Sequence[Mapping[str, Any]]) -> int:
+    count, counted = 0, False
+    for past in history:
+        counted = counted and past.get("position", 0) > 0
+        if past["verdict"] == "invalid" and not counted:
+            count, counted = count + 1, True
+    return count
 
 
 def _held(item: Gated) -> Gated:

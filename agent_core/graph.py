@@ -19,7 +19,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send, interrupt
 
 from agent_core.answer import STUB, answer_compose
-from agent_core.budget import Budget, Usage
+from agent_core.budget import Budget, Limits, Usage
 from agent_core.chat_models.counting import PromptTokens, next_prompt
 from agent_core.chat_models.reading import text_of
 from agent_core.contract import outcome_read, policy_block
@@ -32,8 +32,17 @@ from agent_core.router import MEASURED_RULES, Settled, decide, measured
 
 logger = logging.getLogger(__name__)
 
-RECURSION_LIMIT: Final = 200
-"""Above every budget: a run is ended by its budget and never by the framework's own limit."""
+STEPS_OF_A_BATCH: Final = 6
+"""model, gate, act, review, act and route: the most steps from one model call to the next."""
+
+
+def recursion_limit(limits: Limits) -> int:
+    """Return the steps to allow a run: its budget ends it, and never the framework's own limit."""
+    return STEPS_OF_A_BATCH * limits.model_calls + STEPS_OF_A_BATCH
+
+
+RECURSION_LIMIT: Final = recursion_limit(Limits())
+"""The steps to allow a run with the usual limits."""
 
 
 def prepare(state: State, runtime: Runtime[Parts]) -> State:

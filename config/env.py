@@ -5,7 +5,7 @@ Every read is noted in `VARIABLES`, which a test compares with the table in the 
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -24,7 +24,7 @@ VARIABLES: dict[str, Variable] = {}
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
-_PAIR = re.compile(r"(?P<key>[A-Za-z_]+)=(?P<value>\d{1,15})")
+_PAIR = re.compile(r"(?P<key>[A-Za-z_]+)=(?P<value>[0-9]{1,15})")
 
 
 class SettingRefused(ImproperlyConfigured):
@@ -142,10 +142,16 @@ def url_checked(name: str, value: str, schemes: Sequence[str]) -> str:
     return value
 
 
-def amounts(name: str, default: dict[str, int], *, closed: bool = False) -> dict[str, int]:
+def amounts(
+    name: str,
+    default: dict[str, int],
+    *,
+    closed: bool = False,
+    bounds: Mapping[str, tuple[int, int]] | None = None,
+) -> dict[str, int]:
     """Read `KEY=number` pairs that replace those of the default; a closed set takes no new key.
 
-    Raises: SettingRefused when a pair is malformed, repeated or of an unknown key.
+    Raises: SettingRefused when a pair is malformed, repeated, of an unknown key or out of bounds.
     """
     value = _read(name, ",".join(f"{key}={number}" for key, number in default.items()))
     found: dict[str, int] = {}
@@ -160,5 +166,8 @@ def amounts(name: str, default: dict[str, int], *, closed: bool = False) -> dict
             raise SettingRefused(f"{name} knows {', '.join(default)}, not {key}.")
         if not closed and not re.fullmatch(r"[A-Z]{3}", key):
             raise SettingRefused(f"{name} takes currencies of three capital letters, not {key}.")
+        low, high = (bounds or {}).get(key, (0, 10**15))
+        if not low <= int(match["value"]) <= high:
+            raise SettingRefused(f"In {name}, {key} must be between {low} and {high}.")
         found[key] = int(match["value"])
     return {**default, **found}

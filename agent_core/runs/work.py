@@ -26,7 +26,7 @@ from agent_core.budget import Limits
 from agent_core.chat_models import chat_model
 from agent_core.checkpoints import FencedSaver, Pool, pool_open
 from agent_core.errors import ModelFailed, RunCancelled, RunDrained, StaleAttempt
-from agent_core.graph import RECURSION_LIMIT, graph_compile
+from agent_core.graph import graph_compile, recursion_limit
 from agent_core.host import Parts
 from agent_core.runs import drain
 from agent_core.runs.claims import lease_renew, run_claim, run_hand_back
@@ -151,7 +151,7 @@ def _advance(run: Run, host: DjangoHost) -> bool:
     graph = graph_compile(FencedSaver(saver_pool(), partial(_fence, run.pk, run.attempt)))
     config: RunnableConfig = {
         "configurable": {"thread_id": str(run.pk)},
-        "recursion_limit": RECURSION_LIMIT,
+        "recursion_limit": recursion_limit(parts.limits),
     }
     host.safe_point()
     state = graph.get_state(config)
