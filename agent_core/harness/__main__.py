@@ -1,4 +1,4 @@
-"""The command line of the harness: print every case, or compare with and rewrite the goldens."""
+"""The command line of the harness: play cases and mixes, or report on an adopter's tools."""
 
 from __future__ import annotations
 
@@ -6,55 +6,147 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
+from agent_core.errors import ContractBroken, CountersignError
 from agent_core.harness.cases import CASES, Case
-from agent_core.harness.golden import FOLDER, golden_diff, golden_path, golden_text
+from agent_core.harness.golden import FOLDER, golden_diff, golden_text, golden_update
+from agent_core.harness.mixes import all_problems, mixes
 from agent_core.harness.play import ORCHESTRATIONS, played
+from agent_core.harness.tools_report import tools_report
+
+PASSED: Final = 0
+FAILED: Final = 1
+UNKNOWN: Final = 2
+
+_DESCRIPTION: Final = """\
+Play forced outcomes through every orchestration there is, without a network, a
+database or a model, and compare what happened with what is right:
+
+  cases   about fifty courses of events, each with a golden transcript beside
+          this program: path of nodes, model calls, replies, rule and final text
+  mixes   every mix of one, two and three parallel calls, in both orders of
+          finishing, held against the table of the rules
+  tools   your own tools: which of them break the contract, and what to do
+"""
+_EPILOG: Final = """\
+examples:
+  python -m agent_core.harness                       all cases and all mixes
+  python -m agent_core.harness receipt twin --show   two cases, with transcripts
+  python -m agent_core.harness --update              rewrite the goldens
+  python -m agent_core.harness --tools shop.tools:TOOLS
+  python -m agent_core.harness --tools shop.tools:TOOLS --examples shop.tools:EXAMPLES
+
+exit status: 0 all right, 1 something is not, 2 nothing of that name
+"""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Play the cases; return 0 when all are as kept, 1 when one differs, 2 when none is known."""
-    parser = argparse.ArgumentParser(
-        prog="python -m agent_core.harness",
-        description="Play forced outcomes through both orchestrations and compare with goldens.",
-    )
-    parser.add_argument("names", nargs="*", help="cases to play; all when none is named")
-    parser.add_argument("--update", action="store_true", help="rewrite the golden transcripts")
-    parser.add_argument("--show", action="store_true", help="print the transcripts too")
-    chosen = parser.parse_args(arguments)
-    cases = [case for case in CASES if not chosen.names or case.name in chosen.names]
-    unknown = sorted(set(chosen.names) - {case.name for case in CASES})
-    if unknown:
-        sys.stderr.write(f"There is no case called {', '.join(unknown)}.\n")
-        return 2
-    # Probes break on purpose; their tracebacks would drown the transcripts.
+def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
+    """Run one command; return 0 when all is right, 1 when something is not, 2 when not found."""
+    chosen = _parser().parse_args(arguments)
+    if chosen.list:
+        sys.stdout.write("".join(f"{case.name}\n" for case in CASES))
+        return PASSED
+    # Probes break on purpose; their tracebacks would drown what is wrong.
     logging.disable(logging.CRITICAL)
     try:
-        differing = [case.name for case in cases if not _as_kept(case, chosen)]
+        if chosen.tools:
+            return _tools(chosen)
+        return _cases(chosen, folder)
+    except ContractBroken as error:
+        sys.stderr.write(f"A tool breaks the contract: {error}\n")
+        return FAILED
+    except CountersignError as error:
+        sys.stderr.write(f"{error}\n")
+        return UNKNOWN
     finally:
         logging.disable(logging.NOTSET)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m agent_core.harness",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="case", help="cases to play; without a name all, and the mixes"
+    )
+    parser.add_argument("--list", action="store_true", help="name the cases and end")
+    parser.add_argument("--show", action="store_true", help="print the transcripts too")
+    parser.add_argument("--update", action="store_true", help="rewrite the golden transcripts")
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes for the mixes")
+    parser.add_argument("--tools", metavar="MODULE:NAME", help="report on these tools instead")
+    parser.add_argument(
+        "--examples",
+        metavar="MODULE:NAME",
+        help="example calls that are executed: a mapping of tool name to a list of arguments",
+    )
+    parser.add_argument(
+        "--context",
+        metavar="MODULE:NAME",
+        help="a function that returns the RunContext to call them in; else one with their right",
+    )
+    return parser
+
+
+def _cases(chosen: argparse.Namespace, folder: Path) -> int:
+    unknown = sorted(set(chosen.names) - {case.name for case in CASES})
+    if unknown:
+        sys.stderr.write(f"There is no case called {', '.join(unknown)}. --list names them all.\n")
+        return UNKNOWN
+    cases = [case for case in CASES if not chosen.names or case.name in chosen.names]
+    differing = [case.name for case in cases if not _as_kept(case, chosen, folder)]
     sys.stdout.write(_summary(len(cases), differing, updated=chosen.update))
-    return 1 if differing and not chosen.update else 0
+    wrong = bool(differing) and not chosen.update
+    if not chosen.names and not chosen.update:
+        wrong = not _mixes_right(chosen.jobs) or wrong
+    return FAILED if wrong else PASSED
 
 
-def _as_kept(case: Case, chosen: argparse.Namespace) -> bool:
-    text = golden_text({name: played(case, play) for name, play in ORCHESTRATIONS.items()})
-    difference = golden_diff(case.name, text)
+def _as_kept(case: Case, chosen: argparse.Namespace, folder: Path) -> bool:
+    now = {name: played(case, play) for name, play in ORCHESTRATIONS.items()}
+    difference = golden_diff(case.name, now, folder)
     if chosen.show:
-        sys.stdout.write(f"# {case.name}\n{text}\n")
+        sys.stdout.write(f"# {case.name}\n{golden_text(now)}\n")
     if difference:
         sys.stdout.write(f"{difference}\n\n")
     if difference and chosen.update:
-        FOLDER.mkdir(exist_ok=True)
-        golden_path(case.name).write_text(text, encoding="utf-8")
+        golden_update(case.name, now, folder)
     return not difference
 
 
 def _summary(total: int, differing: list[str], *, updated: bool) -> str:
+    played_on = f"{_counted(total, 'case')} on {' and '.join(ORCHESTRATIONS)}"
     if not differing:
-        return f"{total} cases, all as kept.\n"
+        return f"{played_on}: all as kept.\n"
     verb = "rewritten" if updated else "not as kept"
-    return f"{total} cases, {len(differing)} {verb}: {', '.join(differing)}.\n"
+    return f"{played_on}: {len(differing)} {verb}: {', '.join(differing)}.\n"
+
+
+def _mixes_right(jobs: int | None) -> bool:
+    every = mixes()
+    sys.stdout.write(f"{len(every)} mixes on {' and '.join(ORCHESTRATIONS)}: ")
+    sys.stdout.flush()
+    problems = all_problems(every, jobs)
+    if not problems:
+        sys.stdout.write("all as the table says.\n")
+        return True
+    sys.stdout.write(f"{_counted(len(problems), 'difference')}.\n")
+    sys.stdout.write("".join(f"  {problem}\n" for problem in problems))
+    return False
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _tools(chosen: argparse.Namespace) -> int:
+    report = tools_report(chosen.tools, chosen.examples, chosen.context)
+    sys.stdout.write(report.written())
+    return PASSED if report.kept else FAILED
 
 
 if __name__ == "__main__":

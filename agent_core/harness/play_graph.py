@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
 from agent_core.chat_models.scripted import ScriptedModel
@@ -22,10 +21,11 @@ from agent_core.harness.transcript import (
     THREAD,
     Record,
     Transcript,
-    replies_told,
+    record_notes,
+    transcript_of,
     walked,
 )
-from agent_core.host import Parts
+from agent_core.host import Parts, RunEnd
 from agent_core.toolset import Toolset
 
 
@@ -50,30 +50,21 @@ def play_graph(
     graph = copy(_compiled())
     graph.checkpointer = (stage or Stage()).saver()
 
-    def steps(given: Any, config: RunnableConfig) -> Iterable[dict[str, Any]]:
-        return graph.stream(given, config, context=parts, stream_mode="updates")
-
     def decided(call_id: str) -> Mapping[str, Any]:
         call = host.calls[call_id]
         return case.decided(AskedOf(call.id, call.tool, call.arguments))
 
+    steps = partial(graph.stream, context=parts, stream_mode="updates")
     walk = walked(steps, {}, decided=decided, decision_in=_decision_in)
     messages = graph.get_state({"configurable": {"thread_id": THREAD}}).values["messages"]
-    end = host.ends[-1] if host.ends else None
-    calls, replies = replies_told(messages)
-    return Transcript(
-        path=tuple(walk.path),
+    end = host.ends[-1] if host.ends else RunEnd(rule="failed", answer="")
+    return transcript_of(
+        walk,
+        messages,
         model_calls=len(model.requests),
-        decisions=tuple(walk.decisions),
-        calls=calls,
-        replies=replies,
-        rule=end.rule if end else "failed",
-        text=end.answer if end else walk.error,
-        record=Record(
-            done=tuple(end.done), not_done=tuple(end.not_done), saved=end.model_calls_saved
-        )
-        if end
-        else None,
+        rule=end.rule,
+        text=end.answer,
+        record=_record(end),
     )
 
 
@@ -81,6 +72,15 @@ def play_graph(
 def _compiled() -> CompiledStateGraph[State, Parts, State, State]:
     """Compile once: the graph itself keeps nothing of a case."""
     return graph_compile(None)
+
+
+def _record(end: RunEnd) -> Record:
+    return Record(
+        done=tuple(end.done),
+        not_done=tuple(end.not_done),
+        saved=end.model_calls_saved,
+        notes=record_notes(end.evidence),
+    )
 
 
 def _decision_in(node: str, part: Any) -> Mapping[str, Any] | None:

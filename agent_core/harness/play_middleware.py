@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
-from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from agent_core.chat_models.reading import text_of
@@ -17,8 +18,16 @@ from agent_core.harness.cases import AskedOf, Case
 from agent_core.harness.memory import context_make
 from agent_core.harness.probes import RIGHT
 from agent_core.harness.stage import Stage
-from agent_core.harness.transcript import THREAD, Transcript, replies_told, walked
-from agent_core.middleware import countersign_stack
+from agent_core.harness.transcript import (
+    THREAD,
+    Record,
+    Transcript,
+    Walk,
+    record_notes,
+    transcript_of,
+    walked,
+)
+from agent_core.middleware import Stack, countersign_stack
 
 
 def play_middleware(
@@ -36,17 +45,13 @@ def play_middleware(
     Raises:
         ContractBroken: one of them returns directly.
     """
-    acting = context_make(RIGHT)
     model = ScriptedModel(steps=list(case.steps))
-    stack = countersign_stack(
-        tools, context or (lambda: acting), limits=case.limits, stop_mode=case.stop_mode
-    )
     agent = create_agent(
-        model, registered, middleware=stack, checkpointer=(stage or Stage()).saver()
+        model,
+        registered,
+        middleware=_stack(case, tools, context, model),
+        checkpointer=(stage or Stage()).saver(),
     )
-
-    def steps(given: Any, config: RunnableConfig) -> Iterable[dict[str, Any]]:
-        return agent.stream(given, config, stream_mode="updates")
 
     def kept() -> dict[str, Any]:
         values: dict[str, Any] = agent.get_state({"configurable": {"thread_id": THREAD}}).values
@@ -57,19 +62,49 @@ def play_middleware(
         call = next(call for call in waiting if call["id"] == call_id)
         return case.decided(AskedOf(call_id, call["tool"], call["arguments"]))
 
-    given = {"messages": [HumanMessage("Go on.")]}
-    walk = walked(steps, given, decided=decided, decision_in=_decision_in)
-    end = kept()
-    decision = (end.get("countersign") or {}).get("decision") if not walk.error else None
-    calls, replies = replies_told(end["messages"])
-    return Transcript(
-        path=tuple(walk.path),
-        model_calls=len(model.requests),
-        decisions=tuple(walk.decisions),
-        calls=calls,
-        replies=replies,
-        rule=decision["rule"] if decision else "failed",
-        text=walk.error or text_of(end["messages"][-1]),
+    walk = walked(
+        partial(agent.stream, stream_mode="updates"),
+        {"messages": [HumanMessage("Go on.")]},
+        decided=decided,
+        decision_in=_decision_in,
+    )
+    return _told(walk, kept(), model_calls=len(model.requests))
+
+
+def _told(walk: Walk, kept: Mapping[str, Any], *, model_calls: int) -> Transcript:
+    messages = kept["messages"]
+    decision: dict[str, Any] = kept.get("countersign", {}).get("decision") or {}
+    return transcript_of(
+        walk,
+        messages,
+        model_calls=model_calls,
+        rule=decision.get("rule", "failed"),
+        text=text_of(messages[-1]),
+        record=Record(
+            done=tuple(decision.get("done", ())),
+            not_done=tuple(decision.get("not_done", ())),
+            saved=decision.get("model_calls_saved", 0),
+            notes=record_notes(decision.get("evidence", {})),
+        ),
+    )
+
+
+def _stack(
+    case: Case,
+    tools: Sequence[Tool],
+    context: Callable[[], RunContext] | None,
+    model: ScriptedModel,
+) -> Stack:
+    acting = context_make(RIGHT)
+    # What begins a turn reads the clock first; from then on it shows what the case says.
+    readings = itertools.chain([0.0], itertools.repeat(float(case.seconds)))
+    return countersign_stack(
+        tools,
+        context or (lambda: acting),
+        limits=case.limits,
+        stop_mode=case.stop_mode,
+        polish_with=model,
+        clock=lambda: next(readings),
     )
 
 

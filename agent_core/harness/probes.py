@@ -15,7 +15,7 @@ from agent_core.contract import (
     transient,
 )
 from agent_core.harness.stage import Stage
-from agent_core.policy import Policy, Proposal, Verdict, allow
+from agent_core.policy import Policy, Proposal, ReviewProposal, Verdict, allow
 
 RIGHT: Final = "probe.use"
 
@@ -47,13 +47,27 @@ def _crash(thing: str) -> Ended:
     raise RuntimeError(f"the probe for {thing} breaks on purpose")
 
 
-def _odd(thing: str) -> Ended:
-    odd = {"v": 1, "reason": "success", "stop": True, "code": "probe.odd"}
-    return f"{thing} went well.", cast("Artifact", odd)
+def _with(thing: str, **changed: object) -> Ended:
+    """End well, with an artifact that one field spoils."""
+    good = completed("probe.done", stop=True)
+    return f"{thing} went well.", cast("Artifact", {**good, **changed})
 
 
 def _silent(thing: str) -> Ended:
     return f"{thing} has no outcome.", cast("Artifact", None)
+
+
+def _stopless(thing: str) -> Ended:
+    good = completed("probe.done", stop=True)
+    return f"{thing} went well.", cast("Artifact", {k: v for k, v in good.items() if k != "stop"})
+
+
+def _spoken(thing: str) -> Ended:
+    return f"{thing} went well.", cast("Artifact", "completed")
+
+
+def _bare(thing: str) -> Ended:
+    return cast("Ended", f"{thing} went well.")
 
 
 _READS: Final = frozenset({"lookup"})
@@ -64,10 +78,19 @@ _OUTCOMES: Final[Mapping[str, Callable[[str], Ended]]] = {
     "decline": _decline,
     "forbid": _forbid,
     "crash": _crash,
-    "odd": _odd,
+    # Malformed artifacts, each in its own way.
     "silent": _silent,
+    "spoken": _spoken,
+    "stopless": _stopless,
+    "odd": lambda thing: _with(thing, reason="success"),
+    "outdated": lambda thing: _with(thing, v=2),
+    "misapplied": lambda thing: _with(thing, reason="fatal", already_applied=True),
+    # Not even a text with an artifact.
+    "bare": _bare,
+    # Held by a rule of the gate, or until a person has decided.
     "gated": _receipt,
     "reviewed": _receipt,
+    "adjustable": _receipt,
 }
 
 
@@ -80,7 +103,22 @@ def _ask(proposal: Proposal, facts: Mapping[str, Any]) -> Verdict | None:
     return Verdict(kind="review", rule="probe.asked", text="A person decides.")
 
 
-_POLICIES: Final[Mapping[str, Policy]] = {"gated": _block, "reviewed": _ask}
+_POLICIES: Final[Mapping[str, Policy]] = {"gated": _block, "reviewed": _ask, "adjustable": _ask}
+
+
+def _propose(
+    context: RunContext, arguments: Mapping[str, Any], facts: Mapping[str, Any]
+) -> ReviewProposal:
+    """Ask, and let the reviewer put another thing in its place."""
+    thing = str(arguments["thing"])
+    return ReviewProposal(
+        kind="probe",
+        subject_id=None,
+        subject_hash=thing,
+        title=f"Try {thing}",
+        button="Approve",
+        fields={"thing": thing},
+    )
 
 
 def _identity(context: RunContext, arguments: Mapping[str, Any]) -> str:
@@ -108,6 +146,7 @@ def probe(name: str, stage: Stage | None = None) -> Tool:
         may_stop=not reads,
         policies=(_POLICIES.get(name, allow),),
         identity=None if reads else _identity,
+        propose=_propose if name == "adjustable" else None,
     )
 
 

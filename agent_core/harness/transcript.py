@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
+from agent_core.chat_models.scripted import ScriptEnded
 from agent_core.contract import RunContext, Tool, outcome_read
 from agent_core.errors import ModelFailed
 from agent_core.graph import RECURSION_LIMIT
@@ -27,11 +28,12 @@ DecisionIn = Callable[[str, Any], Mapping[str, Any] | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """The facts of the stop record."""
+    """The facts of the stop record; `notes` are its evidence of polish and of stops held back."""
 
     done: tuple[str, ...]
     not_done: tuple[str, ...]
     saved: int
+    notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """Return them as lines."""
@@ -39,6 +41,7 @@ class Record:
         return [
             *(f"{name}: {'; '.join(items)}" for name, items in parts if items),
             f"model calls saved: {self.saved}",
+            *self.notes,
         ]
 
 
@@ -68,7 +71,25 @@ class Transcript:
         lines += [f"decisions: {', '.join(self.decisions)}"] if self.decisions else []
         lines += [f"rule: {self.rule}", *(self.record.lines() if self.record else []), "text:"]
         lines += [f"  {line}".rstrip() for line in self.text.splitlines()]
-        return _LOG_REFERENCE.sub("E-REFERENCE", "\n".join(lines)) + "\n"
+        return _without_references("\n".join(lines)) + "\n"
+
+    @property
+    def told(self) -> str:
+        """Return the final text with one and the same reference into the log."""
+        return _without_references(self.text)
+
+
+def record_notes(evidence: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the evidence of a stop record says besides the batch that ended the run."""
+    held_back = [item["rule"] for item in evidence.get("would_have_stopped", ())]
+    return (
+        *([f"polish: {evidence['polish']}"] if "polish" in evidence else []),
+        *([f"would have stopped: {', '.join(held_back)}"] if held_back else []),
+    )
+
+
+def _without_references(text: str) -> str:
+    return _LOG_REFERENCE.sub("E-REFERENCE", text)
 
 
 class Play(Protocol):
@@ -99,7 +120,7 @@ class Walk:
 
 
 def walked(
-    steps: Callable[[Any, RunnableConfig], Iterable[dict[str, Any]]],
+    steps: Callable[[Any, RunnableConfig], Iterable[Any]],
     given: Any,
     *,
     decided: Callable[[str], Mapping[str, Any]],
@@ -109,6 +130,7 @@ def walked(
 
     Raises:
         ContractBroken: a tool breaks the contract in a way that no outcome can tell.
+        ModelFailed: the case has too few steps.
     """
     config: RunnableConfig = {
         "configurable": {"thread_id": THREAD},
@@ -127,8 +149,33 @@ def walked(
                 made = {key: decided(key) for key in _asked_ids(asked[0].value)}
                 given = Command(resume={"decisions": made})
     except ModelFailed as error:
+        if isinstance(error.__cause__, ScriptEnded):
+            raise
         walk.error = str(error)
     return walk
+
+
+def transcript_of(
+    walk: Walk,
+    messages: Sequence[BaseMessage],
+    *,
+    model_calls: int,
+    rule: str,
+    text: str,
+    record: Record | None,
+) -> Transcript:
+    """Put a transcript together; a walk that an error ended has failed, and says why."""
+    calls, replies = replies_told(messages)
+    return Transcript(
+        path=tuple(walk.path),
+        model_calls=model_calls,
+        decisions=tuple(walk.decisions),
+        calls=calls,
+        replies=replies,
+        rule="failed" if walk.error else rule,
+        text=walk.error or text,
+        record=None if walk.error else record,
+    )
 
 
 def _noted(walk: Walk, update: Mapping[str, Any], decision_in: DecisionIn) -> None:

@@ -1,0 +1,153 @@
+"""Every mix of one, two and three parallel probes, played and held against the oracle."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from agent_core.budget import Limits
+from agent_core.chat_models.scripted import says
+from agent_core.harness.cases import Case, batch
+from agent_core.harness.oracle import AFTERWARDS_TEXT, MEANINGS, Expected, expected
+from agent_core.harness.play import ORCHESTRATIONS, played
+from agent_core.harness.transcript import Transcript
+
+MODES: Final = ("hard", "polish", "never")
+
+_PROBES: Final = {
+    1: tuple(MEANINGS),
+    2: tuple(MEANINGS),
+    # To the table a crash is what a decline is; leaving it out saves a third of the time.
+    3: tuple(name for name in MEANINGS if name != "crash"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mix:
+    """Probes called at once; `backwards` when the last of them finishes first."""
+
+    tools: tuple[str, ...]
+    backwards: bool = False
+    mode: str = "hard"
+    spent: bool = False
+
+    @property
+    def name(self) -> str:
+        """Say in one line what is played."""
+        notes = [
+            "last to first" if self.backwards else "",
+            self.mode if self.mode != "hard" else "",
+            "limit used up" if self.spent else "",
+        ]
+        noted = ", ".join(note for note in notes if note)
+        return " + ".join(self.tools) + (f" ({noted})" if noted else "")
+
+    @property
+    def finishing(self) -> tuple[str, ...]:
+        """Return the things in the order in which their calls finish."""
+        things = tuple(f"T-{at}" for at in range(1, len(self.tools) + 1))
+        return things[::-1] if self.backwards else things
+
+    def case(self) -> Case:
+        """Return it as a case: the batch, and one more answer in case the model is asked again."""
+        return Case(
+            name=self.name,
+            steps=(batch(*self.tools), says(AFTERWARDS_TEXT)),
+            stop_mode=self.mode,
+            limits=Limits(model_calls=1) if self.spent else Limits(),
+            finishing=self.finishing,
+        )
+
+
+def mixes() -> list[Mix]:
+    """Return all of them.
+
+    Each probe, pair and triple in every order of calling, the calls finishing first to last and
+    last to first; each probe and pair also under the other stop modes and with a limit used up.
+    """
+    return [*_hard(), *_otherwise()]
+
+
+def _hard() -> Iterator[Mix]:
+    for size in (1, 2, 3):
+        for tools in itertools.product(_PROBES[size], repeat=size):
+            yield Mix(tools=tools)
+            if size > 1:
+                yield Mix(tools=tools, backwards=True)
+
+
+def _otherwise() -> Iterator[Mix]:
+    for size in (1, 2):
+        for tools in itertools.combinations_with_replacement(MEANINGS, size):
+            for mode, spent in itertools.product(MODES, (False, True)):
+                if (mode, spent) != ("hard", False):
+                    yield Mix(tools=tools, mode=mode, spent=spent)
+
+
+def mix_problems(mix: Mix, on: Sequence[str] = tuple(ORCHESTRATIONS)) -> list[str]:
+    """Play one mix on these orchestrations; return what is not as the table says."""
+    wanted = expected(mix.tools, mode=mix.mode, spent=mix.spent)
+    return [
+        f"{mix.name}, {name}: {problem}"
+        for name in on
+        for problem in _problems(mix, wanted, played(mix.case(), ORCHESTRATIONS[name]))
+    ]
+
+
+def _problems(mix: Mix, wanted: Expected, got: Transcript) -> Iterator[str]:
+    for what, right, is_now in (
+        ("decisions", [wanted.decision], list(got.decisions)),
+        ("rule", wanted.rule, got.rule),
+        ("model calls", wanted.model_calls, got.model_calls),
+        ("replies to each call", [1] * len(mix.tools), list(got.replies)),
+        ("replies", _replies(mix.tools), [call.partition(":")[0] for call in got.calls]),
+        ("probes that ran, as they finished", _ran(mix), list(got.ran)),
+        ("text", *_texts(wanted, got)),
+    ):
+        if right != is_now:
+            yield f"{what}: {is_now!r}; the table says {right!r}"
+
+
+def _replies(tools: Sequence[str]) -> list[str]:
+    reasons = [MEANINGS[tool].reason or "unclear" for tool in tools]
+    return [f"{tool.rstrip('*')} -> {why}" for tool, why in zip(tools, reasons, strict=True)]
+
+
+def _ran(mix: Mix) -> list[str]:
+    """Each probe once and none again, in the order that was forced."""
+    tool_of = {f"T-{at}": tool.rstrip("*") for at, tool in enumerate(mix.tools, 1)}
+    return [f"{tool_of[thing]} {thing}" for thing in mix.finishing]
+
+
+def _texts(wanted: Expected, got: Transcript) -> tuple[str, str]:
+    """Return both texts; of a headline only how it begins is the table's to say."""
+    text = got.told
+    if wanted.headline and text.startswith(wanted.headline):
+        text = text.partition("\n\n")[2]
+    return wanted.text, text
+
+
+def all_problems(
+    which: Sequence[Mix], jobs: int | None = None, on: Sequence[str] = tuple(ORCHESTRATIONS)
+) -> list[str]:
+    """Play these mixes, in as many processes as there are cores; return all that is wrong."""
+    jobs = jobs or min(4, os.cpu_count() or 1)
+    if jobs == 1:
+        return [problem for mix in which for problem in mix_problems(mix, on)]
+    # Fresh processes: a fork of one that has threads may hang.
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=fresh, initializer=_quiet) as pool:
+        found = pool.map(partial(mix_problems, on=on), which, chunksize=20)
+        return [problem for problems in found for problem in problems]
+
+
+def _quiet() -> None:
+    """Probes break on purpose; their tracebacks would drown what is wrong."""
+    logging.disable(logging.CRITICAL)
