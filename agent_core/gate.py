@@ -291,8 +291,9 @@ def arguments_hash(arguments: Mapping[str, Any]) -> str:
 def tries_of(history: Sequence[Mapping[str, Any]], batch: Sequence[Mapping[str, Any]]) -> int:
     """Return the most tries that a call of the batch has had in this run without success.
 
-    What completed is no such try, however often it is asked again, nor is a twin: neither was
-    executed. A message with calls that do not fit is one try, however many they are.
+    What completed is no such try, however often it is asked again, nor is a twin in one message;
+    to ask again for what failed for good is one, though it is not executed. A message with calls
+    that do not fit is one try, however many they are.
     """
     failed = [past for past in history if past["reason"] != "completed" and not past.get("twin")]
     tries = Counter(past["identity_executed"] for past in failed)

@@ -93,12 +93,12 @@ class DjangoHost:
             return window_build(self._run)
 
     def earlier(self) -> list[dict[str, Any]]:
-        """Return what the continued run has completed, so that a retry does not do it again."""
+        """Return what the continued run has done, so that a retry does not do it again."""
         with _released():
             done: list[dict[str, Any]] = []
             past = self._run.continues
             while past is not None:
-                done = [*(self._finished(call) for call in _completed(past)), *done]
+                done = [*self._done(past), *done]
                 past = past.continues
             return done
 
@@ -259,10 +259,24 @@ class DjangoHost:
                 pk=self._run.conversation_id, customer_id__isnull=True
             ).update(customer_id=customer_id, customer_label=label[:200])
 
-    def _finished(self, call: Call) -> dict[str, Any]:
-        """Return a completed call of an earlier run as the no-repeat rule reads it."""
-        review = Review.objects.filter(pk=call.review_id).first() if call.review_id else None
-        changes = dict(review.changes) if review is not None else {}
+    def _done(self, past: Run) -> list[dict[str, Any]]:
+        """Return the calls of an earlier run that must not be made again.
+
+        They are those that completed, and those that a reviewer changed, whatever came of them.
+        What failed for good may be tried once more: a person has asked for that.
+        """
+        calls = past.calls.exclude(identity="").filter(outcome__isnull=False)
+        reviews = {review.pk: review for review in Review.objects.filter(run_id=past.pk)}
+        done = []
+        for call in calls.order_by("batch", "position"):
+            review = reviews.get(call.review_id) if call.review_id else None
+            changes = dict(review.changes) if review else {}
+            if changes or (call.outcome or {}).get("reason") == "completed":
+                done.append(self._finished(call, changes))
+        return done
+
+    def _finished(self, call: Call, changes: dict[str, Any]) -> dict[str, Any]:
+        """Return a call of an earlier run as the no-repeat rule reads it."""
         return history_entry(
             self._toolset,
             self.context,
@@ -323,8 +337,3 @@ def _told(conversation: Conversation) -> tuple[tuple[str, str], ...]:
     """Return what tools have answered in a conversation, the latest first."""
     calls = Call.objects.filter(run__conversation=conversation).exclude(content="")
     return tuple(calls.order_by("-ended_at").values_list("label", "content")[:TOLD])
-
-
-def _completed(run: Run) -> list[Call]:
-    calls = run.calls.exclude(identity="").filter(outcome__reason="completed")
-    return list(calls.order_by("batch", "position"))
