@@ -260,7 +260,10 @@ class Where(Hook):
 
 
 def test_under_ainvoke_a_hook_that_is_not_async_runs_on_the_event_loop() -> None:
-    """Relies: `agent_core/middleware_parts.py:Authorisation.awrap_model_call`, which hands over."""
+    """Relies: `agent_core/middleware_stop.py:Stop.abefore_model`.
+
+    Whatever of the stack looks something up has an async twin that hands over to a thread.
+    """
     where = Where()
 
     async def ask() -> int:
