@@ -27,8 +27,7 @@ TEXT_LIMIT: Final = 8_000
 
 Answered = ToolMessage | Command[Any]
 
-# What comes back under LANGGRAPH_STRICT_MSGPACK comes back everywhere.
-_STRICT: Final = JsonPlusSerializer(allowed_msgpack_modules=None)
+_SERIALIZER: Final = JsonPlusSerializer()
 
 
 def calls_minted(message: AIMessage, run_id: UUID) -> list[dict[str, Any]]:
@@ -191,17 +190,14 @@ def _block_text(block: str | dict[str, Any]) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def artifact_stored(reply: ToolMessage) -> ToolMessage:
-    """Return the reply with its artifact as a strict checkpoint gives it back.
+def artifact_storable(reply: ToolMessage) -> ToolMessage:
+    """Leave out an artifact that no checkpoint can hold: the outcome is unclear then.
 
-    Most come back as they are. What cannot be stored at all would lose the whole turn; it is left
-    out, and the outcome is unclear.
+    Left in, it would fail the checkpoint behind the effect, and the whole turn would be lost.
     """
-    if reply.artifact is None:
-        return reply
     try:
-        kept = _STRICT.loads_typed(_STRICT.dumps_typed(reply.artifact))
+        _SERIALIZER.dumps_typed(reply)
     except (TypeError, ValueError, OverflowError):
         logger.warning("artifact.unstorable", extra={"call": reply.tool_call_id})
-        kept = None
-    return reply.model_copy(update={"artifact": kept})
+        return reply.model_copy(update={"artifact": None})
+    return reply

@@ -23,7 +23,7 @@ from agent_core.contract import RunContext
 from agent_core.errors import ContractBroken
 from agent_core.middleware_messages import (
     Answered,
-    artifact_stored,
+    artifact_storable,
     masked,
     replies_completed,
     replies_mapped,
@@ -203,7 +203,7 @@ class OutputSize(_Cleaning):
 
 
 class Redaction(_Cleaning):
-    """Masks card numbers and secrets in the text; of an artifact it keeps what can be stored."""
+    """Masks card numbers and secrets in the text; an artifact stays if it can be stored."""
 
     def _cleaned(self, reply: ToolMessage) -> ToolMessage:
-        return artifact_stored(masked(reply))
+        return artifact_storable(masked(reply))

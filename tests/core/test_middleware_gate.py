@@ -15,6 +15,7 @@ from langgraph.prebuilt import InjectedState
 from langgraph.runtime import Runtime
 
 from agent_core.chat_models.scripted import ScriptedModel, calls
+from agent_core.contract import Tool
 from agent_core.errors import ContractBroken
 from agent_core.harness.memory import context_make
 from agent_core.harness.probes import PROBES, RIGHT, probe
@@ -91,7 +92,7 @@ def test_a_call_that_another_middleware_puts_in_is_refused_and_ends_the_turn(
 @pytest.mark.parametrize("name", ["noted", "stranger"])
 def test_a_middleware_that_jumps_to_the_tools_runs_no_call_past_the_gate(name: str) -> None:
     made: list[str] = []
-    tools = [noted(made), stranger(made)]
+    tools: list[Tool | BaseTool] = [noted(made), stranger(made)]
     turn = Turn(one(name), tools=tools, extra=[JumpsPastTheGate()]).ask()
     assert made == []
     refused(turn, PUT_IN)
@@ -153,7 +154,7 @@ def test_a_middleware_inside_the_stack_cannot_change_what_is_executed() -> None:
 )
 def test_nor_can_it_change_what_a_foreign_tool_is_approved_for(changes: dict[str, Any]) -> None:
     made: list[str] = []
-    tools = [stranger(made), noted(made)]
+    tools: list[Tool | BaseTool] = [stranger(made), noted(made)]
     turn = Turn(one("stranger"), tools=tools, extra=[Renames(**changes)]).ask()
     turn.decide_each(APPROVED)
     assert made == []
