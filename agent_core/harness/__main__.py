@@ -20,6 +20,8 @@ PASSED: Final = 0
 FAILED: Final = 1
 UNKNOWN: Final = 2
 
+_SHOWN: Final = 20
+
 _DESCRIPTION: Final = """\
 Play forced outcomes through every orchestration there is, without a network, a
 database or a model, and compare what happened with what is right:
@@ -77,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="name the cases and end")
     parser.add_argument("--show", action="store_true", help="print the transcripts too")
     parser.add_argument("--update", action="store_true", help="rewrite the golden transcripts")
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes for the mixes")
+    parser.add_argument("--jobs", type=_jobs, metavar="N", help="processes for the mixes")
     parser.add_argument("--tools", metavar="MODULE:NAME", help="report on these tools instead")
     parser.add_argument(
         "--examples",
@@ -90,6 +92,12 @@ def _parser() -> argparse.ArgumentParser:
         help="a function that returns the RunContext to call them in; else one with their right",
     )
     return parser
+
+
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 64:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 64")
+    return int(text)
 
 
 def _cases(chosen: argparse.Namespace, folder: Path) -> int:
@@ -135,7 +143,9 @@ def _mixes_right(jobs: int | None) -> bool:
         sys.stdout.write("all as the table says.\n")
         return True
     sys.stdout.write(f"{_counted(len(problems), 'difference')}.\n")
-    sys.stdout.write("".join(f"  {problem}\n" for problem in problems))
+    sys.stdout.write("".join(f"  {problem}\n" for problem in problems[:_SHOWN]))
+    if len(problems) > _SHOWN:
+        sys.stdout.write(f"  and {len(problems) - _SHOWN} more.\n")
     return False
 
 

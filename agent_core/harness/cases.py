@@ -59,16 +59,16 @@ class Case:
 def batch(*tools: str) -> ScriptedStep:
     """Return one model message that calls these probes at once, each about a thing of its own.
 
-    A star after the name leaves something remaining.
+    A star after the name leaves something remaining, an exclamation mark spoils the arguments.
     """
     return ScriptedStep(calls=tuple(_call(name, at) for at, name in enumerate(tools, 1)))
 
 
 def _call(name: str, at: int) -> ScriptedCall:
-    arguments = {"thing": f"T-{at}"}
+    arguments = {"things" if name.endswith("!") else "thing": f"T-{at}"}
     if name.endswith("*"):
         arguments["remaining"] = "the rest"
-    return ScriptedCall(name.rstrip("*"), arguments)
+    return ScriptedCall(name.rstrip("*!"), arguments)
 
 
 def _alone(tool: str) -> Case:

@@ -21,12 +21,15 @@ from agent_core.harness.transcript import Transcript
 
 MODES: Final = ("hard", "polish", "never")
 
+_UNFIT: Final = ("receipt!", "receipts")
+# To the table a call that does not fit is a timeout, and a crash is a decline. Where the number of
+# mixes would cost minutes, one stands for both.
 _PROBES: Final = {
     1: tuple(MEANINGS),
     2: tuple(MEANINGS),
-    # To the table a crash is what a decline is; leaving it out saves a third of the time.
-    3: tuple(name for name in MEANINGS if name != "crash"),
+    3: tuple(name for name in MEANINGS if name not in (*_UNFIT, "crash")),
 }
+_PROBES_OTHERWISE: Final = tuple(name for name in MEANINGS if name not in _UNFIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,8 @@ class Mix:
     @property
     def finishing(self) -> tuple[str, ...]:
         """Return the things in the order in which their calls finish."""
-        things = tuple(f"T-{at}" for at in range(1, len(self.tools) + 1))
+        run = (at for at, tool in enumerate(self.tools, 1) if MEANINGS[tool].executed)
+        things = tuple(f"T-{at}" for at in run)
         return things[::-1] if self.backwards else things
 
     def case(self) -> Case:
@@ -85,7 +89,7 @@ def _hard() -> Iterator[Mix]:
 
 def _otherwise() -> Iterator[Mix]:
     for size in (1, 2):
-        for tools in itertools.combinations_with_replacement(MEANINGS, size):
+        for tools in itertools.combinations_with_replacement(_PROBES_OTHERWISE, size):
             for mode, spent in itertools.product(MODES, (False, True)):
                 if (mode, spent) != ("hard", False):
                     yield Mix(tools=tools, mode=mode, spent=spent)
@@ -117,12 +121,12 @@ def _problems(mix: Mix, wanted: Expected, got: Transcript) -> Iterator[str]:
 
 def _replies(tools: Sequence[str]) -> list[str]:
     reasons = [MEANINGS[tool].reason or "unclear" for tool in tools]
-    return [f"{tool.rstrip('*')} -> {why}" for tool, why in zip(tools, reasons, strict=True)]
+    return [f"{tool.rstrip('*!')} -> {why}" for tool, why in zip(tools, reasons, strict=True)]
 
 
 def _ran(mix: Mix) -> list[str]:
     """Each probe once and none again, in the order that was forced."""
-    tool_of = {f"T-{at}": tool.rstrip("*") for at, tool in enumerate(mix.tools, 1)}
+    tool_of = {f"T-{at}": tool.rstrip("*!") for at, tool in enumerate(mix.tools, 1)}
     return [f"{tool_of[thing]} {thing}" for thing in mix.finishing]
 
 

@@ -17,14 +17,15 @@ AFTERWARDS_TEXT: Final = "That is all I can say."
 class Means:
     """What one probe forces, in the words of the table; no reason is missing or malformed.
 
-    `says` is what it tells about a thing; a look-up has nothing to tell in the answer.
+    `says` is what it tells about a thing in the answer: a look-up nothing, nor a call that does not
+    fit, which is never executed.
     """
 
     reason: str | None
-    says: str
+    says: str = ""
     stop: bool = False
     remaining: bool = False
-    looks_up: bool = False
+    executed: bool = True
 
 
 _FAULT: Final = (
@@ -37,14 +38,19 @@ MEANINGS: Final[Mapping[str, Means]] = {
     "receipt*": Means(
         reason="completed", stop=True, remaining=True, says="Receipt for {}: 5.00 EUR."
     ),
-    "lookup": Means(reason="completed", looks_up=True, says="{} is known."),
+    "lookup": Means(reason="completed"),
     "timeout": Means(reason="transient", says="{} is being checked."),
     "decline": Means(reason="fatal", says="{} was declined. Nothing was charged."),
     "forbid": Means(reason="policy_block", says="{} may not be touched."),
     "crash": Means(reason="fatal", says=_FAULT),
     "silent": Means(reason=None, says="{} has no outcome."),
+    "receipt!": Means(reason="transient", executed=False),
+    "receipts": Means(reason="transient", executed=False),
 }
-"""The probes of the mixes; a star leaves something remaining."""
+"""The calls of the mixes: probes, one with bad arguments, and a tool that does not exist.
+
+A star leaves something remaining, an exclamation mark spoils the arguments.
+"""
 
 _Holds = Callable[[Sequence[Means]], bool]
 
@@ -138,7 +144,7 @@ def _answer(batch: Sequence[Means]) -> str:
     told = [
         (_GROUPS.index(_group(call)), at, call.says.format(f"T-{at}"))
         for at, call in enumerate(batch, 1)
-        if not call.looks_up
+        if call.says
     ]
     return "\n\n".join(text for _group_at, _at, text in sorted(told))
 
@@ -154,7 +160,7 @@ def _group(call: Means) -> str:
 
 def _headline(batch: Sequence[Means]) -> str:
     """Return how the headline begins: it names both sides where there are two."""
-    told = [_group(call) for call in batch if not call.looks_up]
+    told = [_group(call) for call in batch if call.says]
     if len(told) < 2 or set(told) == {"done"}:
         return ""
     return f"{told.count('done')} of {len(told)} done"

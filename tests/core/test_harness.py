@@ -195,6 +195,9 @@ def test_without_a_name_the_mixes_are_played_too(
     monkeypatch.setattr(command, "all_problems", lambda _mixes, _jobs: ["a: wrong", "b: wrong"])
     assert main([]) == 1
     assert capsys.readouterr().out.endswith(": 2 differences.\n  a: wrong\n  b: wrong\n")
+    monkeypatch.setattr(command, "all_problems", lambda _mixes, _jobs: ["a: wrong"] * 30)
+    assert main([]) == 1
+    assert capsys.readouterr().out.endswith("  a: wrong\n  and 10 more.\n")
 
 
 def test_it_runs_alone_without_django_and_without_a_database() -> None:
