@@ -1,0 +1,91 @@
+"""docs/adopting.md says what is so: its examples run, and its tables are those of the code."""
+
+from __future__ import annotations
+
+import doctest
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from agent_core.contract import REASONS, Artifact, completed
+from agent_core.router import BATCH_RULES, STOP_RULES
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "adopting.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(python|pycon)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Keep the tracebacks of tools that break on purpose out of the report."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def _table(first: str) -> list[list[str]]:
+    """Return the rows of the table whose header begins with this column."""
+    found = re.search(rf"^\| {first} \|.*\n\|[ |-]+\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
+    assert found, first
+    return [
+        [cell.strip().strip("`") for cell in row.strip("|").split(" | ")]
+        for row in found[1].splitlines()
+    ]
+
+
+def test_every_example_runs_and_gives_what_it_shows() -> None:
+    names: dict[str, Any] = {"__name__": "adopting"}
+    parser = doctest.DocTestParser()
+    shown: list[str] = []
+    for number, (kind, source) in enumerate(BLOCKS):
+        if kind == "python":
+            exec(compile(source, f"block {number}", "exec"), names)  # noqa: S102
+            continue
+        example = parser.get_doctest(source, names, f"block {number}", "docs/adopting.md", 0)
+        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+        runner.run(example, out=shown.append, clear_globs=False)
+        names.update(example.globs)
+    assert "".join(shown) == ""
+    assert sum(kind == "pycon" for kind, _source in BLOCKS) == 7
+    assert sum(kind == "python" for kind, _source in BLOCKS) == 4
+
+
+def test_the_artifact_has_exactly_the_keys_and_types_of_the_page() -> None:
+    shown = {key: kind for key, kind, _meaning in _table("key")}
+    assert list(shown) == list(get_type_hints(Artifact))
+    made = completed("parcel.recalled", stop=True)
+    assert {key: type(value).__name__ for key, value in made.items()} == shown
+
+
+def test_the_table_has_the_rules_in_order_and_says_which_stop() -> None:
+    rows = _table("rule")
+    assert tuple(rule for rule, _when, _then in rows) == BATCH_RULES
+    assert {rule for rule, _when, then in rows if then == "stop"} == set(STOP_RULES)
+
+
+def test_each_row_of_the_mapping_names_a_reason() -> None:
+    reasons = {reason for _what, reason, _why in _table("what happened")}
+    assert reasons == set(REASONS) - {"completed"}
+
+
+def test_the_modes_are_those_that_can_be_set() -> None:
+    source = (ROOT / "config" / "settings" / "agent.py").read_text(encoding="utf-8")
+    setting = re.search(r'"STOP_MODE", "hard", \(([^)]*)\)', source)
+    assert setting
+    assert [mode for mode, *_rest in _table("mode")] == re.findall(r'"(\w+)"', setting[1])
+
+
+@pytest.mark.parametrize(
+    "path", sorted(set(re.findall(r"`((?:agent_core|tests|docs)/[\w/.]*)`", PAGE)))
+)
+def test_what_the_page_names_exists(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+def test_the_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", PAGE):
+        assert (ROOT / "docs" / target).exists(), target
