@@ -108,6 +108,9 @@ def _begin(
         replayed = intent_replayed(context, Operation.REFUND, payment.pk)
         if replayed is not None:
             return replayed
+        if payment.state != PaymentState.SUCCEEDED:
+            # Before the approval is asked for: none could allow this.
+            raise PaymentNotRefundable
         other = intent_open(Operation.REFUND, payment.pk)
         if other is not None and review_id in {None, other.review_id}:
             return _join(context, other, asked)
@@ -146,8 +149,6 @@ def _approval_use(payment: Payment, asked: Money, review_id: UUID | None) -> Non
 
 
 def _limits_hold(payment: Payment, asked: Money, requester_id: int) -> None:
-    if payment.state != PaymentState.SUCCEEDED:
-        raise PaymentNotRefundable
     if payment.disputed:
         raise PaymentDisputed
     if asked.amount_minor <= 0 or asked.currency != payment.currency:
