@@ -23,6 +23,11 @@ FULL = os.environ.get("COUNTERSIGN_FULL") == "1"
 NO_SKIP = os.environ.get("COUNTERSIGN_REQUIRE_BROWSER") == "1"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let somebody write the golden files anew."""
+    parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave the long forms to `make test-full`."""
     if not FULL:

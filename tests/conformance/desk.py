@@ -126,7 +126,7 @@ def inner_words(content: str) -> list[str]:
     for pattern in (_UUID, _PROCESSOR, _CONTROL):
         found += pattern.findall(content)
     found += [url for url in ("://", "www.", "/admin", "/api") if url in content]
-    found += [name for name in _names_of_ours() if re.search(rf"\b{re.escape(name)}\b", content)]
+    found += [name for name in names_of_ours() if re.search(rf"\b{re.escape(name)}\b", content)]
     found += [word for word in _CAMEL.findall(content) if word in _CLASSES]
     return found
 
@@ -137,7 +137,8 @@ def out_of_reach(user: User) -> set[str]:
     return {word for pair in customers.values_list("name", "email") for word in pair}
 
 
-def _names_of_ours() -> frozenset[str]:
+def names_of_ours() -> frozenset[str]:
+    """Return the names that no person reads: tools, reasons, codes, the processor's references."""
     references = {
         *PaymentMethod.objects.values_list("processor_ref", flat=True),
         *Payment.objects.values_list("processor_ref", flat=True),

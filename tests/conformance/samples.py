@@ -1,35 +1,67 @@
-"""What an app's tests say of its tools: one good call each, in `tests/<app>/tool_samples.py`.
+"""What an app's tests say of its tools: one good call each, and what forces every other outcome.
 
-The suite of tools picks these up by the name of the app; a tool that only reads needs none.
+It stands in `tests/<app>/tool_samples.py`; the suites pick it up by the name of the app.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
 from agent_core.contract import Tool
 
+if TYPE_CHECKING:
+    from reviews.models import Review
+    from tests.conformance.scenes import Scene
+
+
+def as_it_is(scene: Scene) -> None:
+    """Arrange nothing: the demo's data as it is."""
+
+
+def approves(scene: Scene, review: Review) -> None:
+    """Have the lead approve, or whoever asked where they confirm for themselves."""
+    scene.approve(review)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forced:
+    """One way in which a tool ends with one outcome, brought about by real means.
+
+    `arguments` are changes to those of the good call, or text as a model may send it; `words`
+    stand in for its words. `before` arranges the desk, `decided` is what the person does who is
+    asked, and what happens meanwhile.
+    """
+
+    code: str
+    arguments: Mapping[str, Any] | str = field(default_factory=dict)
+    words: tuple[str, ...] | None = None
+    before: Callable[[Scene], None] = as_it_is
+    decided: Callable[[Scene, Review], None] = approves
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSample:
-    """One call on the demo's data that succeeds.
+    """One call on the demo's data that succeeds, and what else may come of such a call.
 
     `words` is what the staff member writes first. `same` holds the same wish in other spellings,
-    `other` wishes that must not be taken for it.
+    `other` wishes that must not be taken for it. `outcomes` has for each reason the ways to force
+    it, by name; `never` says why a reason cannot come of this tool's own code, which is checked.
     """
 
     words: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
     same: tuple[Mapping[str, Any], ...] = ()
     other: tuple[Mapping[str, Any], ...] = ()
+    outcomes: Mapping[str, Mapping[str, Forced]] = field(default_factory=dict)
+    never: Mapping[str, str] = field(default_factory=dict)
 
 
 def registered() -> Iterator[Tool]:

@@ -25,11 +25,6 @@ __all__ = ["processor", "processor_process"]
 STYLES = {"planner": "offline:planner@0", "one-at-a-time": "offline:one-at-a-time@0"}
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let somebody write the golden transcripts anew."""
-    parser.addoption("--update-golden", action="store_true", help="write golden transcripts anew")
-
-
 @pytest.fixture(scope="session")
 def samples(database_url: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
     """Load the sample data once for the session; return the name of the database that holds it."""
