@@ -30,9 +30,19 @@ _STEPS: Final[Mapping[str, ScriptedStep]] = {
     ),
     "malformed": calls(ScriptedCall("refund_request", '{"payment": PAY-1', "call_a")),
 }
-_REFUSALS: Final[Mapping[str, tuple[int, str, dict[str, str]]]] = {
-    "busy": (429, "slow down", {"retry-after": "7"}),
-    "down": (503, "down", {}),
+_REFUSALS: Final[Mapping[str, tuple[int, dict[str, str], dict[str, str]]]] = {
+    "busy": (429, {"message": "slow down"}, {"retry-after": "7"}),
+    "down": (503, {"message": "down"}, {}),
+    "tool-refused": (
+        400,
+        {
+            "message": "Failed to call a function. See 'failed_generation'.",
+            "type": "invalid_request_error",
+            "code": "tool_use_failed",
+            "failed_generation": '<function=probe_payment>{"amount": "5"}</function>',
+        },
+        {},
+    ),
 }
 _WORDS: Final = re.compile(r"\w+ ?|\W+")
 
@@ -137,8 +147,8 @@ class Handler(BaseHTTPRequestHandler):
             self.serving.let_go.wait(10)
             return
         if model in _REFUSALS:
-            status, message, headers = _REFUSALS[model]
-            self._send(status, {"error": {"message": message}}, headers)
+            status, error, headers = _REFUSALS[model]
+            self._send(status, {"error": error}, headers)
             return
         step = self.serving.step(model)
         if step is None:
