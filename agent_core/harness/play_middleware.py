@@ -9,7 +9,6 @@ from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
-from langchain_core.tools import BaseTool
 
 from agent_core.chat_models.reading import text_of
 from agent_core.chat_models.scripted import ScriptedModel
@@ -36,19 +35,15 @@ def play_middleware(
     *,
     context: Callable[[], RunContext] | None = None,
     stage: Stage | None = None,
-    registered: Sequence[BaseTool] = (),
 ) -> Transcript:
     """Play the case through `create_agent` with the stack.
 
-    `registered` are tools that somebody gives to `create_agent` besides the stack's own.
-
     Raises:
-        ContractBroken: one of them returns directly.
+        ContractBroken: a tool returns directly.
     """
     model = ScriptedModel(steps=list(case.steps))
     agent = create_agent(
         model,
-        registered,
         middleware=_stack(case, tools, context, model),
         checkpointer=(stage or Stage()).saver(),
     )
