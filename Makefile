@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Set UV= to another program; it is needed for `make lock` only.
 UV ?= uv
 
-.PHONY: help install run test test-full lint lock
+.PHONY: help install run test test-full harness lint lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ test: $(STAMP) ## Run all tests, the long ones in their short form
 
 test-full: $(STAMP) ## Run all tests, the long ones in full
 	@COUNTERSIGN_FULL=1 $(BIN)/python -m pytest --timeout 1800
+
+harness: $(STAMP) ## Play all cases and mixes on both orchestrations (ARGS="receipt --show")
+	@$(BIN)/python -m agent_core.harness $(ARGS)
 
 lint: $(STAMP) ## Check style, types, layers and templates
 	$(BIN)/ruff check .
