@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Set UV= to another program; it is needed for `make lock` only.
 UV ?= uv
 
-.PHONY: help install run test test-full harness lint lock
+.PHONY: help install run test test-full harness versions savings bench lint lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,15 @@ test-full: $(STAMP) ## Run all tests, the long ones in full
 
 harness: $(STAMP) ## Play all cases and mixes on both orchestrations (ARGS="receipt --show")
 	@$(BIN)/python -m agent_core.harness $(ARGS)
+
+versions: $(STAMP) ## Run the core's tests on three generations of LangChain and LangGraph
+	@$(BIN)/python -m tests.versions
+
+savings: $(STAMP) ## Measure what stopping saves (SHORT=1: one of each class)
+	@$(BIN)/python -m tests.savings $(if $(SHORT),--short) $(if $(UPDATE),--update)
+
+bench: $(STAMP) ## Measure what deciding costs, as ratios
+	@$(BIN)/python -m tests.bench
 
 lint: $(STAMP) ## Check style, types, layers and templates
 	$(BIN)/ruff check .
