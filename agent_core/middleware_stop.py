@@ -81,7 +81,7 @@ class Stop(Part):
         """Relay the tools' own text when the router has stopped the turn, and record its end."""
         kept, messages = kept_of(state), state["messages"]
         decision = kept["decision"]
-        if kept["batch"] or decision is None or not decision["stop"]:
+        if decision is None or not decision["stop"]:
             logger.warning("turn.cut_short")
             completed = replies_completed(messages, kept["batch"])
             record = self._record({**kept, "decision": _CUT_SHORT}, _composed(kept, _CUT_SHORT))

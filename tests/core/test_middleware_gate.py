@@ -245,6 +245,7 @@ def test_what_the_stack_keeps_cannot_come_from_the_caller() -> None:
     turn.result = turn.agent.invoke(given, CONFIG)
     assert made == []
     refused(turn, PUT_IN)
+    assert set(turn.agent.get_input_jsonschema()["properties"]) == {"messages"}
 
 
 def test_each_refusal_has_words_of_its_own_and_names_nothing_of_ours() -> None:

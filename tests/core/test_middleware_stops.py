@@ -176,9 +176,9 @@ class EndsTheTurn(AgentMiddleware[AgentState[Any], Any, Any]):
         return {"jump_to": "end"} if self.at == 0 else None
 
 
-@pytest.mark.parametrize("at", [1, 3], ids=["before the first call", "behind a batch"])
+@pytest.mark.parametrize("at", [1, 3, 5], ids=["at once", "behind a batch", "behind the second"])
 def test_a_turn_that_another_middleware_ends_is_recorded_as_such(at: int) -> None:
-    turn = Turn(one("receipt"), DONE, before=[EndsTheTurn(at=at)]).ask()
+    turn = Turn(one("lookup"), one("receipt"), before=[EndsTheTurn(at=at)]).ask()
     assert turn.said == "Enough for today."
     assert turn.decision == (True, "cancelled")
     assert replied_once(turn.messages)

@@ -83,14 +83,18 @@ def test_a_retry_before_the_stack_asks_again_after_a_cut() -> None:
     assert turn.said == "Noted T-1."
 
 
-def test_the_pieces_of_a_broken_try_are_not_held_against_the_next_one() -> None:
+def test_after_a_broken_try_only_the_pieces_of_the_next_one_count() -> None:
     """A retry inside the stack calls the model again for one and the same request."""
-    made: list[str] = []
-    broken = ScriptedStep(calls=BROKEN_OFF.calls, error=TimeoutError())
-    retry = ModelRetryMiddleware(max_retries=1, initial_delay=0, jitter=False)
-    turn = streamed(Turn(broken, one("noted"), tools=[noted(made)], extra=[retry]))
-    assert made == ["T-1"]
-    assert turn.decision == (True, "completed")
+    whole, cut = '{"thing": "T-1"}', '{"thing": "T-1", "amount": "50'
+    for first, second, expected in ((cut, whole, ["T-1"]), (whole, cut, [])):
+        made: list[str] = []
+        steps = (
+            ScriptedStep(calls=(ScriptedCall("noted", first, "same"),), error=TimeoutError()),
+            ScriptedStep(calls=(ScriptedCall("noted", second, "same"),)),
+        )
+        retry = ModelRetryMiddleware(max_retries=1, initial_delay=0, jitter=False)
+        streamed(Turn(*steps, DONE, tools=[noted(made)], extra=[retry]))
+        assert made == expected
 
 
 @PLAYS
