@@ -1,0 +1,1 @@
+"""Speed, as ratios of one run: what deciding costs. Nothing here fails on a clock."""
