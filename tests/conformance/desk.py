@@ -37,6 +37,8 @@ _UUID: Final = re.compile(
 )
 _CAMEL: Final = re.compile(r"\b(?:[A-Z][a-z0-9]+){2,}\b")
 _PROCESSOR: Final = re.compile(r"\b(?:pi|ch|re|pm|cus|in|evt|tok|req)_\w+")
+# A name as programs write it, or a value that only they have.
+_PROGRAM: Final = re.compile(r"\b[A-Za-z]+(?:_[A-Za-z0-9]+)+\b|\b(?:True|False|null|undefined)\b")
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -123,7 +125,7 @@ def outcome_proved(said: Said) -> Outcome:
 def inner_words(content: str) -> list[str]:
     """Return what a text for people holds of our inner life; nothing is right."""
     found = [sign for sign in "{}\\" if sign in content]
-    for pattern in (_UUID, _PROCESSOR, _CONTROL):
+    for pattern in (_UUID, _PROCESSOR, _PROGRAM, _CONTROL):
         found += pattern.findall(content)
     found += [url for url in ("://", "www.", "/admin", "/api") if url in content]
     found += [name for name in names_of_ours() if re.search(rf"\b{re.escape(name)}\b", content)]

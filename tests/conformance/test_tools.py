@@ -74,7 +74,7 @@ OUT_OF_REACH = [
     ("other-team@example.com", "nobody-team@example.com"),
 ]
 # What such a text may repeat of what it was given.
-REPEATED = {"format": ["{", "}"], "mapping": ["{", "}"]}
+REPEATED = {"format": ["{", "}"], "mapping": ["{", "}"], "pattern": ["payments_payment"]}
 
 
 @pytest.fixture(params=TOOLS, ids=lambda tool: str(tool.name))

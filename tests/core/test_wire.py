@@ -283,3 +283,21 @@ def test_a_relayed_answer_comes_back_as_its_stub_and_never_as_the_models_words(
     told = [step.text for step in STEPS[:-1] if step.text]
     assert [text for text in own if text != STUB] == told
     assert own.count(STUB) == len(TURNS) - 1 - len(told)
+
+
+def test_a_polished_answer_is_asked_for_with_its_text_alone() -> None:
+    context = context_make(RIGHT)
+    with groq_serve(calls(_one("pay", "A")), says("A is paid.")) as server:
+        model = chat_model(f"groq:{PLAYS}", timeout=5, api_key="k-1", base_url=server.address)
+        host = Host(lambda: context)
+        parts = Parts(
+            host=host, model=model, toolset=Toolset(TOOLS), limits=Limits(), stop_mode="polish"
+        )
+        graph_compile(None).invoke({}, context=parts)
+
+        assert [strays(body, MARK, str(RECORD)) for body in server.bodies] == [[], []]
+        rewritten = server.requests[1]
+    assert "tools" not in rewritten
+    assert [message["role"] for message in rewritten["messages"]] == ["system", "user"]
+    assert rewritten["messages"][1]["content"] == "A is paid."
+    assert host.ends[0].answer == "A is paid."
