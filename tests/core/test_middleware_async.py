@@ -17,7 +17,7 @@ from agent_core.chat_models.scripted import ScriptedModel, ScriptedStep, calls, 
 from agent_core.contract import Artifact, RunContext, Tool, completed
 from agent_core.harness.memory import context_make
 from agent_core.harness.probes import PROBES, RIGHT, probe
-from agent_core.policy import Proposal, Verdict
+from agent_core.policy import Proposal, ReviewProposal, Verdict
 from tests.core.turns import APPROVED, CONFIG, DONE, Turn, noted, one
 
 GIVEN = {"messages": [HumanMessage("Go on.")]}
@@ -43,7 +43,7 @@ class Places:
 def tool_of(places: Places, *, verdict: Verdict) -> Tool:
     """Return a tool whose every function says where it runs."""
 
-    def run(context: RunContext, *, thing: str) -> tuple[str, Artifact]:
+    def run(context: RunContext, *, thing: str, amount: str = "5") -> tuple[str, Artifact]:
         """Note a thing."""
         places.seen("run")
         return f"Noted {thing}.", completed("probe.noted", stop=True)
@@ -58,10 +58,29 @@ def tool_of(places: Places, *, verdict: Verdict) -> Tool:
 
     def identity(context: RunContext, arguments: Mapping[str, Any]) -> str:
         places.seen("identity")
-        return str(arguments["thing"])
+        return f"{arguments['thing']} {arguments['amount']}"
+
+    def propose(
+        context: RunContext, arguments: Mapping[str, Any], facts: Mapping[str, Any]
+    ) -> ReviewProposal:
+        places.seen("propose")
+        return ReviewProposal(
+            kind="probe",
+            subject_id=None,
+            subject_hash="h",
+            title="Note it?",
+            button="Note",
+            fields={"amount": "5"},
+        )
 
     return replace(
-        probe("receipt"), name="noted", run=run, facts=facts, policies=(policy,), identity=identity
+        probe("receipt"),
+        name="noted",
+        run=run,
+        facts=facts,
+        policies=(policy,),
+        identity=identity,
+        propose=propose,
     )
 
 
@@ -100,18 +119,22 @@ def test_context_facts_policies_and_tools_never_run_on_the_loops_thread(verdict:
         stranger_of(places),
     ]
     step = calls(("noted", {"thing": "A"}), ("stranger", {"thing": "B"}))
-    again = calls(("noted", {"thing": "A"}))
+    again = calls(("noted", {"thing": "A", "amount": "4"}))
     rewrites = RewritesOffTheLoop(steps=[says("Noted A, indeed.")], places=places)
     turn = Turn(
         step, again, tools=tools, context=context, stop_mode="polish", polish_with=rewrites
     ).await_(GIVEN)
     if turn.asked:
-        made = {call["id"]: APPROVED for call in turn.asked}
+        # A changed call has another identity, which the router's part asks for.
+        changed = {"noted": {**APPROVED, "changes": {"amount": "4"}}, "stranger": APPROVED}
+        made = {call["id"]: changed[call["tool"]] for call in turn.asked}
         turn.await_(Command(resume={"decisions": made}))
     assert places.on_loop == []
     expected = {"context", "facts", "policy", "identity"}
     if verdict != "block":
         expected |= {"run", "stranger", "polish"}
+    if verdict == "review":
+        expected |= {"propose"}
     assert set(places.asked) == expected
 
 

@@ -16,7 +16,7 @@ from agent_core.errors import ContractBroken
 from agent_core.harness.memory import context_make
 from agent_core.harness.probes import PROBES, RIGHT
 from agent_core.middleware import countersign_stack
-from tests.core.turns import CONFIG, DONE, Turn, noted, one, replied_once
+from tests.core.turns import APPROVED, CONFIG, DONE, Turn, asks, noted, one, replied_once
 
 RECEIPT = "Receipt for T-1: 5.00 EUR."
 KEPT = says("Here is the receipt for T-1: 5.00 EUR.", tokens=(7, 3))
@@ -141,6 +141,25 @@ def test_the_record_counts_the_calls_made_and_the_one_saved(
     record = Turn(*steps, limits=limits).ask().record
     assert (record["rule"], record["model_calls_made"], record["model_calls_saved"]) == counts
     assert (record["tokens_saved"] > 0) == (record["model_calls_saved"] == 1)
+
+
+def test_a_turn_that_goes_on_in_another_process_ends_with_the_same_record() -> None:
+    """What the stack knows lies in the checkpoint; the model that was called is not there yet."""
+    records = []
+    for elsewhere in (False, True):
+        made: list[str] = []
+        tools = [noted(made, policy=asks)]
+        turn = Turn(one("noted"), tools=tools).ask()
+        if elsewhere:
+            saver, turn = turn.agent.checkpointer, Turn(tools=tools)
+            turn.agent.checkpointer = saver
+        turn.decide_each(APPROVED)
+        assert made == ["T-1"]
+        evidence = turn.record["evidence"]["calls"]
+        records.append({**turn.record, "evidence": [each["code"] for each in evidence]})
+    assert records[0] == records[1]
+    assert records[0]["tokens_saved"] > 0
+    assert records[0]["tokens_estimated"] is True
 
 
 def test_the_record_lists_what_was_done_and_what_was_not() -> None:
