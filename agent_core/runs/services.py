@@ -88,14 +88,7 @@ def message_send(
     """
     if measure and not sender.has_perm(MEASURE):
         raise StopModeRefused(_("You may not let a request go on to measure it. Nothing was sent."))
-    said = redacted(text.replace("\x00", "").strip())
-    if not said:
-        raise MessageRefused(_("Write what the customer needs, then send."))
-    if len(said) > MESSAGE_LIMIT:
-        raise MessageRefused(
-            _("The message is too long: %(length)s of at most %(limit)s characters.")
-            % {"length": len(said), "limit": MESSAGE_LIMIT}
-        )
+    said = _said(text)
     with transaction.atomic():
         locked = conversation_lock(conversation.pk)
         if locked.owner_id != sender.pk:
@@ -247,6 +240,23 @@ def event_post(
 ) -> Event:
     """Write one durable event of another app (an export's progress)."""
     return event_write(conversation_id=conversation_id, kind=kind, payload=payload, run=run)
+
+
+def _said(text: str) -> str:
+    """Return a message as it is stored, with card numbers and secrets masked.
+
+    Raises:
+        MessageRefused: it is empty or too long.
+    """
+    said = redacted(text.replace("\x00", "").strip())
+    if not said:
+        raise MessageRefused(_("Write what the customer needs, then send."))
+    if len(said) > MESSAGE_LIMIT:
+        raise MessageRefused(
+            _("The message is too long: %(length)s of at most %(limit)s characters.")
+            % {"length": len(said), "limit": MESSAGE_LIMIT}
+        )
+    return said
 
 
 def _run_start(
