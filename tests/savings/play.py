@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -15,6 +16,7 @@ from agent_core.checkpoints import FencedSaver
 from agent_core.graph import graph_compile
 from agent_core.runs.models import Call, ModelCall, Run, StopRecord
 from agent_core.runs.work import _fence, saver_pool, toolset
+from reviews.errors import ReviewRefused
 from reviews.models import Review
 from tests.journeys.chat import (
     Chat,
@@ -102,7 +104,9 @@ def _decided(chat: Chat, request: Request) -> None:
         review = next((each for each in chat.reviews() if each.state == "pending"), None)
         if review is None:
             return
-        _decide(review, decision)
+        # What this person may not decide stays open, and the run is told not to have ended.
+        with suppress(ReviewRefused):
+            _decide(review, decision)
 
 
 def _decide(review: Review, decision: Decision) -> None:

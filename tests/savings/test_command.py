@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.savings import command
-from tests.savings.collection import CollectionInvalid
+from tests.savings.collection import MODELS, CollectionInvalid
 from tests.savings.measure import BASELINE, Trio
+from tests.savings.play import model_of
+from tests.savings.report import models_named
 
 Run = Callable[..., int]
 
@@ -41,6 +44,25 @@ def test_it_prints_models_table_effects_and_verdict_and_ends_with_0(
     assert "| one tool answers | 1 | hard | 1 |" in told
     assert "and exports equal to never: 1 of 1 requests." in told
     assert "is met." in told
+
+
+def test_a_providers_model_answers_every_request_and_is_not_called_simulated(
+    short: list[Trio], settings: Any
+) -> None:
+    assert {model_of(trio[BASELINE].request) for trio in short} == set(MODELS)
+    settings.CHAT_MODEL = "groq:some"
+    assert {model_of(trio[BASELINE].request) for trio in short} == {"groq:some"}
+    assert models_named(short) == "groq:some"
+
+
+def test_a_run_that_did_not_end_is_a_target_that_is_missed(
+    run: Run, short: list[Trio], capsys: pytest.CaptureFixture[str]
+) -> None:
+    trio = next(trio for trio in short if "polish" in trio)
+    waits = replace(trio["polish"], state="waiting")
+    assert run(trios=[{**trio, "polish": waits}]) == 1
+    sentence = "charge-good-card did not end in mode polish: it is waiting."
+    assert capsys.readouterr().err.strip() == sentence
 
 
 def test_it_ends_with_1_and_says_why_when_a_target_is_missed(
