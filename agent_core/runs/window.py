@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
@@ -60,9 +61,12 @@ def _position(run: Run) -> int:
 
 def _system(run: Run) -> str:
     label = run.conversation.customer_label
-    customer = (
-        f"This conversation is about the customer {label} only." if label else "No customer yet."
-    )
+    if not label:
+        customer = "No customer yet."
+    else:
+        # A name is the customer's own text: it stands in quotes that it cannot close.
+        quoted = json.dumps(label, ensure_ascii=False)
+        customer = f"This conversation is about one customer only, on record as {quoted}."
     return SYSTEM.format(today=timezone.localdate().isoformat(), customer=customer)
 
 
