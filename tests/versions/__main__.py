@@ -33,8 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"there is no set called {', '.join(unknown)}")
     if chosen.update and (chosen.short or set(names) != set(SETS)):
         parser.error("the page tells of all sets in full, so --update runs all")
-    # A polite end leaves no environment behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         with tempfile.TemporaryDirectory(prefix="cs-versions-") as folder:
             reports = [_reported(name, Path(folder), short=chosen.short) for name in names]
@@ -59,4 +57,6 @@ def _reported(name: str, folder: Path, *, short: bool) -> Report:
 
 
 if __name__ == "__main__":
+    # A polite end leaves no environment behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main())
