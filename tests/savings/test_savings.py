@@ -22,8 +22,8 @@ pytestmark = pytest.mark.timeout(300)
 @pytest.fixture(
     params=["short", pytest.param("whole", marks=[pytest.mark.full, pytest.mark.timeout(1800)])]
 )
-def trios(request: pytest.FixtureRequest) -> Sequence[Trio]:
-    """Return the short form, or the whole collection where the long tests run."""
+def trios(request: pytest.FixtureRequest, db: None) -> Sequence[Trio]:
+    """Return the short form, or the whole where the long tests run; `db` is named for pytest."""
     played: Sequence[Trio] = request.getfixturevalue(request.param)
     return played
 
