@@ -5,6 +5,8 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Each process has servers of its own; a file's tests stay together in one.
+SIDE_BY_SIDE := -n logical --maxprocesses 4 --dist loadfile
 # Set UV= to another program; it is needed for `make lock` only.
 UV ?= uv
 
@@ -33,10 +35,10 @@ run: $(STAMP) ## Start the whole product (PORT=8000); Ctrl-C ends it
 	@exec $(BIN)/python -m config.launcher
 
 test: $(STAMP) ## Run all tests, the long ones in their short form
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test-full: $(STAMP) ## Run all tests, the long ones in full
-	@COUNTERSIGN_FULL=1 $(BIN)/python -m pytest --timeout 1800
+	@COUNTERSIGN_FULL=1 $(BIN)/python -m pytest --timeout 1800 $(SIDE_BY_SIDE)
 
 harness: $(STAMP) ## Play all cases and mixes on both orchestrations (ARGS="receipt --show")
 	@$(BIN)/python -m agent_core.harness $(ARGS)

@@ -11,11 +11,11 @@ from agent_core.contract import outcome_read
 STUB: Final = "(The outcome above was shown to the staff member as it stands.)"
 
 LIMIT_WORDS: Final[Mapping[str, str]] = {
-    "model_calls": "the limit for model calls was reached ({used} of {allowed})",
-    "tool_calls": "the limit for steps was reached ({used} of {allowed})",
-    "tokens": "the limit for tokens was reached ({used} of {allowed})",
-    "seconds": "the limit for working time was reached ({used} of {allowed} seconds)",
-    "tries": "the same step did not succeed (tries: {used} of {allowed})",
+    "model_calls": "the limit for model calls was reached (used {used}, allowed {allowed})",
+    "tool_calls": "the limit for steps was reached (used {used}, allowed {allowed})",
+    "tokens": "the limit for tokens was reached (used {used}, allowed {allowed})",
+    "seconds": "the limit for working time was reached (used {used}, allowed {allowed} seconds)",
+    "tries": "the same step did not succeed (tries used {used}, allowed {allowed})",
 }
 
 

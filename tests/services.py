@@ -9,8 +9,12 @@ import shutil
 import signal
 import tempfile
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
+
+OURS = "COUNTERSIGN_TEST_SERVERS"
+"""Which of the two addresses the session made itself, and was not given from outside."""
 
 _children: list[object] = []
 _owner = 0
@@ -19,12 +23,15 @@ _owner = 0
 def _start() -> None:
     global _owner
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.test")
+    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+        _apart(int(worker.removeprefix("gw")))
     if os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"):
         return
     from config.children import Child
     from config.embedded import postgres, redis
     from config.home import redis_url
 
+    os.environ[OURS] = " ".join({"DATABASE_URL", "REDIS_URL"} - set(os.environ))
     # A short path: it holds sockets.
     folder = Path(tempfile.mkdtemp(prefix="cs-test-", dir="/tmp"))
     folder.chmod(0o711)
@@ -46,6 +53,18 @@ def _start() -> None:
         os.environ["DATABASE_URL"] = postgres.create_database(folder)
     # Files of the product under test; never those of a product that runs in this folder.
     os.environ["COUNTERSIGN_HOME"] = str(folder / "home")
+
+
+def _apart(number: int) -> None:
+    """Keep tests that run side by side out of each other's queues and databases.
+
+    What this session made, each process makes anew. Of a Redis that was named each takes a database
+    of its own; on a Postgres that was named pytest-django does that.
+    """
+    for name in os.environ.pop(OURS, "").split():
+        del os.environ[name]
+    if named := os.environ.get("REDIS_URL"):
+        os.environ["REDIS_URL"] = urlunsplit(urlsplit(named)._replace(path=f"/{number + 1}"))
 
 
 def _stop(folder: Path) -> None:

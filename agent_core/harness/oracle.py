@@ -120,7 +120,7 @@ def expected(tools: Sequence[str], *, mode: str = "hard", spent: bool = False) -
             rule="budget",
             model_calls=1,
             text=_answer(batch),
-            headline="I stopped here because the limit of 1 model calls was reached.",
+            headline="I stopped here because ",
         )
     return Expected(
         decision=f"{rule} (goes on)" if measured else rule,

@@ -147,7 +147,7 @@ def test_b05_only_what_may_succeed_is_tried_again_and_not_for_ever(
     assert effects == ["pay 5"]
     assert run.stop.rule == "budget"
     assert (run.stop.evidence["limit"], len(model.requests)) == ("tries", 3)
-    assert "the same step did not succeed (tries: 3 of 3)" in _answer(run)
+    assert "the same step did not succeed (tries used 3, allowed 3)" in _answer(run)
     assert "Paid 5." in _answer(run)
 
 

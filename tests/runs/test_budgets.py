@@ -174,7 +174,9 @@ def test_money_that_moved_before_the_limit_is_told(
     assert run.stop.done == ["Paid 5", "Paid 6"]
     assert run.stop.not_done == ["Doing slow (outcome unknown, being checked)"]
     said = run.answers.get().text
-    assert said.startswith("I stopped here because the limit for model calls was reached (2 of 2).")
+    assert said.startswith(
+        "I stopped here because the limit for model calls was reached (used 2, allowed 2)."
+    )
     assert "Paid 5.\n\nPaid 6.\n\nIt is being checked." in said
 
 
