@@ -96,7 +96,8 @@ def test_never_goes_back_after_a_receipt_but_not_after_a_block() -> None:
 def test_a_used_up_budget_ends_the_turn_and_says_which() -> None:
     turn = Turn(one("lookup"), one("lookup"), DONE, limits=Limits(tokens=30)).ask()
     assert turn.decision == (True, "budget")
-    assert turn.said == "I stopped here because the limit for tokens was reached (used 30, allowed 30)."
+    limit = "the limit for tokens was reached (used 30, allowed 30)"
+    assert turn.said == f"I stopped here because {limit}."
     assert len(turn.model.requests) == 2
 
 
