@@ -19,6 +19,7 @@ from agent_core.harness.tools_report import tools_report
 PASSED: Final = 0
 FAILED: Final = 1
 UNKNOWN: Final = 2
+UNPROVED: Final = 3
 
 _SHOWN: Final = 20
 
@@ -30,7 +31,8 @@ database or a model, and compare what happened with what is right:
           this program: path of nodes, model calls, replies, rule and final text
   mixes   every mix of one, two and three parallel calls, in both orders of
           finishing, held against the table of the rules
-  tools   your own tools: which of them break the contract, and what to do
+  tools   your own tools: which of them break the contract, and what to do; what
+          a tool returns is proved by the examples that call it, and by nothing else
 """
 _EPILOG: Final = """\
 examples:
@@ -40,12 +42,17 @@ examples:
   python -m agent_core.harness --tools shop.tools:TOOLS
   python -m agent_core.harness --tools shop.tools:TOOLS --examples shop.tools:EXAMPLES
 
-exit status: 0 all right, 1 something is not, 2 nothing of that name
+exit status: 0 all right, 1 something is not, 2 nothing of that name,
+3 a tool that no example has called, so that nothing is proved of it
 """
 
 
 def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
-    """Run one command; return 0 when all is right, 1 when something is not, 2 when not found."""
+    """Run one command.
+
+    Return 0 when all is right, 1 when something is not, 2 when there is nothing of a name, and 3
+    when nothing is wrong but a tool was never called.
+    """
     chosen = _parser().parse_args(arguments)
     if chosen.list:
         sys.stdout.write("".join(f"{case.name}\n" for case in CASES))
@@ -156,7 +163,9 @@ def _counted(number: int, what: str) -> str:
 def _tools(chosen: argparse.Namespace) -> int:
     report = tools_report(chosen.tools, chosen.examples, chosen.context)
     sys.stdout.write(report.written())
-    return PASSED if report.kept else FAILED
+    if report.kept:
+        return PASSED
+    return FAILED if report.broken else UNPROVED
 
 
 if __name__ == "__main__":

@@ -47,15 +47,19 @@ class ToolReport:
     findings: Sequence[Finding] = ()
     called: int = 0
 
+    @property
+    def proved(self) -> bool:
+        """Tell whether it was called at all: what it returns shows only then."""
+        return self.called > 0
+
     def lines(self, width: int) -> list[str]:
-        """Return one line for a good tool, and one more for everything that is broken."""
+        """Return one line for a tool, and one more for everything that is broken."""
+        name = f"  {self.name:<{width}}  "
         if self.findings:
-            broken = [f"    {each.check}: {each.text}" for each in self.findings]
-            return [f"  {self.name:<{width}}  broken", *broken]
-        times = f"called {self.called} time{'s' if self.called != 1 else ''}"
-        return [
-            f"  {self.name:<{width}}  ok, {times if self.called else 'not called: no examples'}"
-        ]
+            return [f"{name}broken", *(f"    {each.check}: {each.text}" for each in self.findings)]
+        if not self.proved:
+            return [f"{name}not proved: no examples"]
+        return [f"{name}ok, called {self.called} time{'s' if self.called != 1 else ''}"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +70,19 @@ class Report:
     tools: Sequence[ToolReport]
 
     @property
+    def broken(self) -> int:
+        """Count the tools that break the contract."""
+        return sum(1 for tool in self.tools if tool.findings)
+
+    @property
+    def unproved(self) -> int:
+        """Count the tools of which nothing is wrong because nothing called them."""
+        return sum(1 for tool in self.tools if not tool.findings and not tool.proved)
+
+    @property
     def kept(self) -> bool:
-        """Tell whether every tool keeps the contract."""
-        return not any(tool.findings for tool in self.tools)
+        """Tell whether every tool was called and keeps the contract."""
+        return not self.broken and not self.unproved
 
     def written(self) -> str:
         """Return the report as text."""
@@ -76,7 +90,10 @@ class Report:
         lines = [f"The tools of {self.place}", ""]
         for tool in self.tools:
             lines += tool.lines(width)
-        broken = sum(1 for tool in self.tools if tool.findings)
         total = f"{len(self.tools)} tool{'s' if len(self.tools) != 1 else ''}"
-        verdict = "all keep the contract" if not broken else f"{broken} of them broken"
-        return "\n".join([*lines, "", f"{total}, {verdict}.", ""])
+        return "\n".join([*lines, "", f"{total}, {self._verdict()}.", ""])
+
+    def _verdict(self) -> str:
+        counts = ((self.broken, "broken"), (self.unproved, "not proved"))
+        told = [f"{number} of them {what}" for number, what in counts if number]
+        return ", ".join(told) or "all keep the contract"

@@ -61,18 +61,11 @@ def _report(
     found = [Finding("twice", "Another tool has the same name.")] if name in twice else []
     found += shape_findings(item)
     # What is not registered rightly is not called: its examples would only repeat that.
-    examples = [] if found else [*calls.get(name, ()), *_own_examples(item)]
+    examples = [] if found else list(calls.get(name, ()))
     for arguments in examples:
         right = item.right if isinstance(item, Tool) else ""
         found += call_findings(item, arguments, acting() if acting else context_make(right))
     return ToolReport(name=name, findings=found, called=len(examples))
-
-
-def _own_examples(tool: Tool | BaseTool) -> Sequence[Mapping[str, Any]]:
-    """Return the examples that a tool brings: on its function, or in its metadata."""
-    if isinstance(tool, Tool):
-        return list(getattr(tool.run, "examples", ()))
-    return list((tool.metadata or {}).get("examples", ()))
 
 
 def _listed(place: str) -> list[object]:

@@ -72,15 +72,56 @@ def test_the_example_that_breaks_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     )
 
 
-def test_without_examples_nothing_is_executed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--tools", f"{HERE}:ALONE"]) == 0
+def test_without_examples_nothing_is_executed_and_nothing_is_proved(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--tools", f"{HERE}:ALONE"]) == 3
     assert capsys.readouterr().out == (
         "The tools of tests.core.adopted_tools:ALONE\n"
         "\n"
-        "  cancel_order  ok, not called: no examples\n"
+        "  cancel_order  not proved: no examples\n"
         "\n"
-        "1 tool, all keep the contract.\n"
+        "1 tool, 1 of them not proved.\n"
     )
+
+
+def test_one_tool_without_examples_keeps_the_others_from_a_verdict_of_all_right(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--tools", f"{HERE}:TOOLS", "--examples", f"{HERE}:ONE"]) == 3
+    assert capsys.readouterr().out == (
+        "The tools of tests.core.adopted_tools:TOOLS\n"
+        "\n"
+        "  cancel_order  ok, called 1 time\n"
+        "  status_of     not proved: no examples\n"
+        "\n"
+        "2 tools, 1 of them not proved.\n"
+    )
+
+
+def test_when_every_tool_was_called_and_is_right_all_keep_the_contract(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--tools", f"{HERE}:TOOLS", "--examples", f"{HERE}:EXAMPLES"]) == 0
+    assert capsys.readouterr().out.endswith("\n\n2 tools, all keep the contract.\n")
+
+
+def test_what_is_broken_is_worse_than_what_is_not_proved_and_both_are_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(adopted_tools, "TOOLS", [adopted_tools.ALONE, *BAD["direct"]])
+    assert main(["--tools", f"{HERE}:TOOLS"]) == 1
+    assert capsys.readouterr().out.endswith(
+        "\n\n2 tools, 1 of them broken, 1 of them not proved.\n"
+    )
+
+
+def test_the_exit_status_of_what_is_not_proved_stands_in_the_help(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "3 a tool that no example has called" in capsys.readouterr().out
 
 
 def test_a_tool_that_is_registered_wrongly_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,11 +130,12 @@ def test_a_tool_that_is_registered_wrongly_is_not_called(monkeypatch: pytest.Mon
     assert report.tools[0].called == 0
 
 
-def test_a_tool_can_bring_its_examples_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_are_given_in_one_way_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a tool carries for something else is not executed."""
     monkeypatch.setattr(adopted_tools.cancel, "examples", [{"order": "A-1"}], raising=False)
     brought = adopted_tools.LOOK_UP.model_copy(update={"metadata": {"examples": [{"order": "B"}]}})
     monkeypatch.setattr(adopted_tools, "TOOLS", [adopted_tools.ALONE, brought])
-    assert [tool.called for tool in report_on(f"{HERE}:TOOLS").tools] == [1, 1]
+    assert [tool.called for tool in report_on(f"{HERE}:TOOLS").tools] == [0, 0]
 
 
 def test_the_examples_run_in_a_context_of_the_adopters_own() -> None:
