@@ -5,6 +5,9 @@ from __future__ import annotations
 import doctest
 import logging
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -16,6 +19,7 @@ from agent_core.router import BATCH_RULES, STOP_RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "adopting.md").read_text(encoding="utf-8")
+FRAMEWORKS = {"django", "langchain", "langchain_core", "langgraph", "pydantic"}
 BLOCKS = re.findall(r"^```(python|pycon)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -77,6 +81,43 @@ def test_the_modes_are_those_that_can_be_set() -> None:
     setting = re.search(r'"STOP_MODE", "hard", \(([^)]*)\)', source)
     assert setting
     assert [mode for mode, *_rest in _table("mode")] == re.findall(r'"(\w+)"', setting[1])
+
+
+def test_each_row_of_what_to_take_can_be_imported_with_the_rows_above_it(tmp_path: Path) -> None:
+    for part, files, needs in _table("part"):
+        for pattern in re.findall(r"agent_core/[\w/.*]+", files):
+            found = list(ROOT.glob(pattern.rstrip("/")))
+            assert found, pattern
+            for source in found:
+                _taken(source, tmp_path / source.relative_to(ROOT))
+        names = [
+            str(path.relative_to(tmp_path).with_suffix("")).replace("/", ".")
+            for path in sorted(tmp_path.rglob("*.py"))
+            if path.name != "__main__.py"
+        ]
+        script = f"import sys\nfor name in {names}: __import__(name)\n"
+        if needs == "the standard library":
+            script += "assert not {name.partition('.')[0] for name in sys.modules} & {FOREIGN}\n"
+        script = script.replace(
+            "{FOREIGN}", "{'langchain_core', 'langgraph', 'django', 'pydantic'}"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{part}: {done.stderr}"
+
+
+def _taken(source: Path, target: Path) -> None:
+    if source.is_dir():
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore=ignored)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
 
 
 @pytest.mark.parametrize(
