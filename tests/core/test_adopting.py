@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import doctest
-import logging
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -22,13 +20,7 @@ PAGE = (ROOT / "docs" / "adopting.md").read_text(encoding="utf-8")
 FRAMEWORKS = {"django", "langchain", "langchain_core", "langgraph", "pydantic"}
 BLOCKS = re.findall(r"^```(python|pycon)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Keep the tracebacks of tools that break on purpose out of the report."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def _table(first: str) -> list[list[str]]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,19 +33,7 @@ from agent_core.harness.transcript import Play, Transcript
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = {case.name: case for case in CASES}
 
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Keep the tracebacks of probes that break on purpose out of the report."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
-
-
-@pytest.fixture(params=list(ORCHESTRATIONS))
-def play(request: pytest.FixtureRequest) -> Play:
-    """Return each orchestration in turn."""
-    return ORCHESTRATIONS[request.param]
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 # The goldens

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import logging
-from collections.abc import Iterator
 
 import pytest
 
 from agent_core.harness import stage as staging
 from agent_core.harness.cases import AFTERWARDS, Case, batch
-from agent_core.harness.play import ORCHESTRATIONS, played
+from agent_core.harness.play import played
 from agent_core.harness.stage import Stage, StageStuck
 from agent_core.harness.transcript import Play
 
 THINGS = ("T-1", "T-2", "T-3")
 
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Keep the tracebacks of probes that break on purpose out of the report."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
-
-
-@pytest.fixture(params=list(ORCHESTRATIONS))
-def play(request: pytest.FixtureRequest) -> Play:
-    """Return each orchestration in turn."""
-    return ORCHESTRATIONS[request.param]
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 @pytest.mark.parametrize("finishing", list(itertools.permutations(THINGS)), ids="-".join)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -18,13 +16,7 @@ from agent_core.harness.probes import PROBES, RIGHT
 from agent_core.middleware import countersign_stack
 from tests.core.turns import DONE, Turn, noted, one, replied_once
 
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Keep the tracebacks of probes that break on purpose out of the report."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 @pytest.mark.parametrize(
