@@ -1,6 +1,7 @@
 """The durable events of a conversation: which kinds exist and which fields each carries.
 
-Persisted names are data: a test pins them, and a reader may rely on every field being there.
+Persisted names are data: a test pins them, and a reader may rely on every field being there. Only
+fields newer than 0.1.0 may be missing: a worker of that version may have written the event.
 """
 
 from __future__ import annotations

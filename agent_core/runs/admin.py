@@ -73,7 +73,7 @@ class RunAdmin(LookOnly, admin.ModelAdmin[Run]):
             return "It has not ended."
         words = explain(record)
         told = " ".join([words["rule_words"], *words["notes"]])
-        return f"{words['cause']}. {told} Took {words['calls']}."
+        return f"{words['cause']}. {told} {words['calls']}."
 
 
 @admin.register(Conversation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -45,15 +45,20 @@ def event_line(event: Event) -> str:
     if event.kind == "review":
         return f"  Review: {data['title']} ({data['state']})"
     if event.kind == "stop":
-        calls = calls_in_words(
-            made=data["made"],
-            saved=data["saved"],
-            tokens=data["tokens_saved"],
-            estimated=data["tokens_estimated"],
-        )
-        told = " ".join([data["explanation"], *data["notes"]])
-        return f"■ Stopped: {data['headline']}. {told} Took {calls}."
+        return _stop_line(data)
     return ""
+
+
+def _stop_line(data: Mapping[str, Any]) -> str:
+    # A worker of the version before, which counts no tokens and has no notes, may have written it.
+    calls = calls_in_words(
+        made=data["made"],
+        saved=data["saved"],
+        tokens=data.get("tokens_saved", 0),
+        estimated=data.get("tokens_estimated", False),
+    )
+    told = " ".join([data["explanation"], *data.get("notes", ())])
+    return f"■ Stopped: {data['headline']}. {told} {calls}."
 
 
 def reviews_waiting(run: Run) -> QuerySet[Review]:

@@ -62,6 +62,8 @@ LIMITS: Final[Mapping[str, Any]] = {
     "tries": gettext_lazy("tries of one step: %(used)s of %(allowed)s"),
 }
 
+BROKEN_OFF: Final = frozenset({"cancelled", "failed", "parked"})
+"""Ends that come from outside the router: what it had decided before is not in their records."""
 
 POLISH: Final[Mapping[str, Any]] = {
     "kept": gettext_lazy(
@@ -119,36 +121,37 @@ def explain(record: StopRecord) -> Explanation:
 def _notes(record: StopRecord) -> list[str]:
     """Say what the run's way of ending did to it, where that is not plain from the rest."""
     if record.run.stop_mode == StopMode.NEVER:
-        held = record.evidence.get("would_have_stopped", [])
-        return [_measured(held)]
+        return _measured(record)
     polish = POLISH.get(str(record.evidence.get("polish", "")))
     return [str(polish)] if polish is not None else []
 
 
-def _measured(held: list[dict[str, Any]]) -> str:
-    if not held:
-        return _("Measured without stopping: it would not have stopped earlier.")
-    first = held[0]
-    return _("Measured without stopping: it would have stopped after step %(step)s: %(cause)s.") % {
-        "step": first["batch"],
-        "cause": CAUSES.get(first["rule"], first["rule"]),
-    }
+def _measured(record: StopRecord) -> list[str]:
+    """Say where a measured run would have stopped, as far as its record tells."""
+    held = record.evidence.get("would_have_stopped", [])
+    if held:
+        said = _("Measured without stopping: it would have stopped after step %(step)s: %(cause)s.")
+        cause = CAUSES.get(held[0]["rule"], held[0]["rule"])
+        return [said % {"step": held[0]["batch"], "cause": cause}]
+    if record.rule in BROKEN_OFF:
+        return []
+    return [_("Measured without stopping: it would not have stopped earlier.")]
 
 
 def calls_in_words(*, made: int, saved: int, tokens: int, estimated: bool) -> str:
     """Say how often the model was called, and what the stop has saved."""
-    said = ngettext("%(made)d model call", "%(made)d model calls", made) % {"made": made}
+    said = ngettext("%(made)d model call made", "%(made)d model calls made", made) % {"made": made}
     if not saved:
         return said
-    spared = ngettext("%(saved)d model call", "%(saved)d model calls", saved) % {"saved": saved}
-    if tokens:
-        figure = number_format(tokens, force_grouping=True)
-        about = _("about %(tokens)s tokens") if estimated else _("%(tokens)s tokens")
-        spared = _("%(calls)s and %(tokens)s") % {
-            "calls": spared,
-            "tokens": about % {"tokens": figure},
-        }
-    return _("%(made)s; %(spared)s saved") % {"made": said, "spared": spared}
+    spared = _("%(calls)s, %(saved)d saved") % {"calls": said, "saved": saved}
+    if not tokens:
+        return spared
+    figure = ngettext("%(tokens)s token", "%(tokens)s tokens", tokens) % {
+        "tokens": number_format(tokens, force_grouping=True)
+    }
+    if estimated:
+        figure = _("about %(tokens)s") % {"tokens": figure}
+    return f"{spared} ({figure})"
 
 
 def model_failed(*, retryable: bool) -> str:

@@ -70,7 +70,7 @@ def test_a_refund_is_approved_by_the_lead_while_the_agent_watches(enter: Enter) 
     expect(answers(agent).last).to_contain_text(re.compile(r"^[\s\S]*REF-\w+: 500 JPY of PAY-"))
     stop = answers(agent).last.locator(".stop")
     expect(stop).to_contain_text("Stopped: everything asked for is done")
-    expect(stop).to_contain_text(re.compile(r"1 model call and [\d,]+ tokens saved"))
+    expect(stop).to_contain_text(re.compile(r"made, 1 saved \([\d,]+ tokens\)"))
     expect(agent.get_by_label("Message to the assistant")).to_be_focused()
     # The page grew card by card; who was at its end is still there.
     expect(stop).to_be_in_viewport()
@@ -171,7 +171,7 @@ def test_a_charge_ends_with_a_receipt_that_can_be_opened(enter: Enter) -> None:
     begin(agent, "charge invoice INV-1001 of good-card@example.com")
     answer = answers(agent).last
     expect(answer).to_contain_text(re.compile(r"PAY-\w+: 25\.00 EUR was charged to Ana Silva"))
-    saved = re.compile(r"1 model call; 1 model call and [\d,]+ tokens saved")
+    saved = re.compile(r"1 model call made, 1 saved \([\d,]+ tokens\)")
     expect(answer.locator(".stop")).to_contain_text(saved)
     answer.get_by_role("link", name="The run in full").click()
     expect(agent.get_by_role("heading", name="One run in full")).to_be_visible()

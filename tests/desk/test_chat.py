@@ -162,7 +162,7 @@ def test_under_the_answer_it_says_why_it_stopped(enter: Enter, talk: Conversatio
     said = words(html)
     assert "Stopped: a rule or a person refused" in said
     assert "One step was refused" in said
-    assert "2 model calls; 1 model call and 1,240 tokens saved" in said
+    assert "2 model calls made, 1 saved (1,240 tokens)" in said
     assert "Done: Started the export Not done: Refund of PAY-7001" in said
     assert f'href="{reverse("run", args=[run.pk])}"' in html
     answer = Message.objects.get(role="assistant")

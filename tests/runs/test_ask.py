@@ -10,7 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
+from agent_core.runs.asking import event_line
 from agent_core.runs.management.commands import ask
+from agent_core.runs.models import Event
 
 
 @pytest.fixture
@@ -52,3 +54,25 @@ def test_without_a_folder_for_logs_the_terminal_stays_clean_too(
     asking(monkeypatch, tom)
     assert terminal.getvalue() == "after.it\n"
     assert list(tmp_path.iterdir()) == []
+
+
+STOP = {
+    "rule": "completed",
+    "headline": "everything asked for is done",
+    "explanation": "Every step is complete.",
+    "made": 1,
+    "saved": 1,
+}
+"""The fields of a stop event in 0.1.0."""
+
+
+def test_the_stop_of_a_run_is_one_line_whichever_version_wrote_it() -> None:
+    newer = {"mode": "never", "notes": ["Measured."], "tokens_saved": 7, "tokens_estimated": True}
+    assert event_line(Event(kind="stop", payload=STOP)) == (
+        "■ Stopped: everything asked for is done. Every step is complete. "
+        "1 model call made, 1 saved."
+    )
+    assert event_line(Event(kind="stop", payload=STOP | newer)) == (
+        "■ Stopped: everything asked for is done. Every step is complete. Measured. "
+        "1 model call made, 1 saved (about 7 tokens)."
+    )

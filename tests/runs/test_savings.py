@@ -126,19 +126,21 @@ def test_a_rewritten_answer_saves_nothing_because_its_call_replaces_the_saved_on
     assert (record.model_calls_made, *_saved(record)) == (2, 0, 0)
 
 
-def test_the_saving_is_told_in_plain_words() -> None:
-    told = {"made": 1, "saved": 1, "tokens": 1240}
-    assert calls_in_words(**told, estimated=False) == (
-        "1 model call; 1 model call and 1,240 tokens saved"
-    )
-    assert calls_in_words(**told, estimated=True) == (
-        "1 model call; 1 model call and about 1,240 tokens saved"
-    )
-    # A record of a time when tokens were not counted yet.
-    assert calls_in_words(made=2, saved=1, tokens=0, estimated=False) == (
-        "2 model calls; 1 model call saved"
-    )
-    assert calls_in_words(made=2, saved=0, tokens=0, estimated=False) == "2 model calls"
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        ((1, 1, 1240, False), "1 model call made, 1 saved (1,240 tokens)"),
+        ((1, 1, 1240, True), "1 model call made, 1 saved (about 1,240 tokens)"),
+        ((2, 1, 1, False), "2 model calls made, 1 saved (1 token)"),
+        # A record of a time when tokens were not counted yet.
+        ((2, 1, 0, False), "2 model calls made, 1 saved"),
+        ((2, 0, 0, False), "2 model calls made"),
+        ((0, 0, 0, False), "0 model calls made"),
+    ],
+)
+def test_the_saving_is_told_in_plain_words(figures: tuple[int, int, int, bool], said: str) -> None:
+    names = ("made", "saved", "tokens", "estimated")
+    assert calls_in_words(**dict(zip(names, figures, strict=True))) == said  # type: ignore[arg-type]
 
 
 def _saved(record: StopRecord) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,12 +13,13 @@ from django.contrib.admin.sites import site
 from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
+from django.utils import timezone
 
 from agent_core.chat_models.scripted import ScriptedModel
 from agent_core.errors import ModelUnavailable
 from agent_core.polish import NOTES
 from agent_core.router import STOP_MODES
-from agent_core.runs import services, wording, work
+from agent_core.runs import endings, services, wording, work
 from agent_core.runs.admin import RunAdmin
 from agent_core.runs.errors import NotFound, StopModeRefused
 from agent_core.runs.management.commands import ask
@@ -158,6 +160,40 @@ def test_a_measured_run_that_nothing_would_have_stopped_says_so(script: Play, to
     assert explain(run.stop)["notes"] == [
         "Measured without stopping: it would not have stopped earlier."
     ]
+
+
+def fails(run: Run) -> None:
+    work.run_work(run.pk)
+
+
+def is_cancelled(run: Run) -> None:
+    services.run_cancel(run=run, actor=run.requester)
+
+
+def is_parked(run: Run) -> None:
+    late = timezone.now() - timedelta(seconds=1)
+    Run.objects.filter(pk=run.pk).update(state="running", attempt=1, lease_until=late)
+    run.refresh_from_db()
+    endings.run_parked(run)
+
+
+@pytest.mark.parametrize(
+    ("rule", "breaks_off"),
+    [("failed", fails), ("cancelled", is_cancelled), ("parked", is_parked)],
+)
+def test_of_a_measured_run_that_broke_off_nobody_says_where_it_would_have_stopped(
+    script: Play, tom: User, rule: str, breaks_off: Callable[[Run], None]
+) -> None:
+    """It may have passed a stop before; the rows do not tell."""
+    script([("probe_pay", {"amount": "5"})], ModelUnavailable("down"))
+    run = sent(tom, measure=True)
+
+    breaks_off(run)
+
+    run.refresh_from_db()
+    assert (run.stop_mode, run.stop.rule) == ("never", rule)
+    assert explain(run.stop)["notes"] == []
+    assert Event.objects.get(run=run, kind="stop").payload["notes"] == []
 
 
 @pytest.mark.parametrize(
