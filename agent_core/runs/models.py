@@ -1,4 +1,8 @@
-"""Rows of the durable host: what was said, what ran, what came of it, and why it ended."""
+"""Rows of the durable host: what was said, what ran, what came of it, and why it ended.
+
+A field that comes after the first migration has a `db_default` beside its default: while a new
+version is rolled out, processes of the one before write rows without it.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,8 @@ class Conversation(models.Model):
     stop_mode = models.CharField(
         max_length=10,
         blank=True,
+        default="",
+        db_default="",
         choices=[(mode.value, mode.label) for mode in CONVERSATION_STOP_MODES],
     )
     created_at = models.DateTimeField(auto_now_add=True)
@@ -210,8 +216,8 @@ class StopRecord(models.Model):
     model_calls_made = models.PositiveSmallIntegerField(default=0)
     model_calls_saved = models.PositiveSmallIntegerField(default=0)
     # Input tokens of the one model call that was not made; estimated if the model cannot count.
-    tokens_saved = models.PositiveIntegerField(default=0)
-    tokens_estimated = models.BooleanField(default=False)
+    tokens_saved = models.PositiveIntegerField(default=0, db_default=0)
+    tokens_estimated = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
