@@ -120,6 +120,7 @@ _MODEL: Final = (
     Case(name="answered", steps=(says("Hello."),)),
     Case(name="empty-answer", steps=(ScriptedStep(),)),
     Case(name="empty-answer-after-a-receipt", steps=(batch("receipt*"), ScriptedStep())),
+    Case(name="model-fails", steps=(fails(RuntimeError("no model")),)),
     Case(name="unknown-tool", steps=(batch("receipts"), AFTERWARDS)),
     Case(
         name="bad-arguments",
@@ -169,6 +170,10 @@ _BUDGETS: Final = (
         name="model-calls-used-up",
         steps=(batch("lookup"), batch("lookup"), AFTERWARDS),
         limits=Limits(model_calls=2),
+    ),
+    Case(
+        name="usual-limits-used-up",
+        steps=(batch("receipt*", "lookup"), *[batch("lookup")] * Limits().model_calls),
     ),
     Case(
         name="tool-calls-used-up",

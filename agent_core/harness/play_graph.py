@@ -11,7 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from agent_core.chat_models.scripted import ScriptedModel
 from agent_core.contract import RunContext, Tool
-from agent_core.graph import graph_compile
+from agent_core.graph import graph_compile, recursion_limit
 from agent_core.graph_state import State
 from agent_core.harness.cases import AskedOf, Case
 from agent_core.harness.memory import MemoryHost, context_make
@@ -55,7 +55,14 @@ def play_graph(
         return case.decided(AskedOf(call.id, call.tool, call.arguments))
 
     steps = partial(graph.stream, context=parts, stream_mode="updates")
-    walk = walked(steps, {}, decided=decided, decision_in=_decision_in)
+    walk = walked(
+        case,
+        steps,
+        {},
+        most_steps=recursion_limit(case.limits),
+        decided=decided,
+        decision_in=_decision_in,
+    )
     messages = graph.get_state({"configurable": {"thread_id": THREAD}}).values["messages"]
     end = host.ends[-1] if host.ends else RunEnd(rule="failed", answer="")
     return transcript_of(

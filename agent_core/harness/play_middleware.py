@@ -58,8 +58,11 @@ def play_middleware(
         return case.decided(AskedOf(call_id, call["tool"], call["arguments"]))
 
     walk = walked(
+        case,
         partial(agent.stream, stream_mode="updates"),
         {"messages": [HumanMessage("Go on.")]},
+        # From one model call to the next no node comes twice.
+        most_steps=len(agent.nodes) * (case.limits.model_calls + 1),
         decided=decided,
         decision_in=_decision_in,
     )

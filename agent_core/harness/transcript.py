@@ -14,7 +14,6 @@ from langgraph.types import Command
 from agent_core.chat_models.scripted import ScriptEnded
 from agent_core.contract import RunContext, Tool, outcome_read
 from agent_core.errors import ModelFailed
-from agent_core.graph import RECURSION_LIMIT
 from agent_core.harness.cases import Case
 from agent_core.harness.stage import Stage
 
@@ -120,13 +119,17 @@ class Walk:
 
 
 def walked(
+    case: Case,
     steps: Callable[[Any, RunnableConfig], Iterable[Any]],
     given: Any,
     *,
+    most_steps: int,
     decided: Callable[[str], Mapping[str, Any]],
     decision_in: DecisionIn,
 ) -> Walk:
     """Run until nothing is left to do, deciding every review; a model that fails ends the walk.
+
+    `most_steps` is for the framework, and so many that the limits of the case end it before.
 
     Raises:
         ContractBroken: a tool breaks the contract in a way that no outcome can tell.
@@ -134,8 +137,10 @@ def walked(
     """
     config: RunnableConfig = {
         "configurable": {"thread_id": THREAD},
-        "recursion_limit": RECURSION_LIMIT,
+        "recursion_limit": most_steps,
     }
+    forced = [step.error for step in case.steps if step.error is not None]
+    breaking: tuple[type[BaseException], ...] = (ModelFailed, *map(type, forced))
     walk = Walk()
     try:
         while given is not None:
@@ -148,11 +153,22 @@ def walked(
                 walk.path.append("(pause)")
                 made = {key: decided(key) for key in _asked_ids(asked[0].value)}
                 given = Command(resume={"decisions": made})
-    except ModelFailed as error:
-        if isinstance(error.__cause__, ScriptEnded):
+    except breaking as error:
+        walk.error = _failure(error, forced)
+        if not walk.error:
             raise
-        walk.error = str(error)
     return walk
+
+
+def _failure(error: BaseException, forced: Sequence[BaseException]) -> str:
+    """Say how the model failed, without its provider's words; nothing when it was not the model.
+
+    The graph wraps what the model raises, and `create_agent` lets it through as it is.
+    """
+    if any(each in (error, error.__cause__) for each in forced):
+        return str(ModelFailed())
+    own = isinstance(error, ModelFailed) and not isinstance(error.__cause__, ScriptEnded)
+    return str(error) if own else ""
 
 
 def transcript_of(

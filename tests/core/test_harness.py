@@ -12,6 +12,8 @@ from uuid import uuid4
 
 import pytest
 
+from agent_core.budget import Limits
+from agent_core.chat_models.scripted import fails
 from agent_core.contract import RunContext
 from agent_core.harness import __main__ as command
 from agent_core.harness.__main__ import main
@@ -254,6 +256,35 @@ def test_what_breaks_the_play_itself_is_raised_and_never_a_transcript(
     case = Case(name="short", steps=(batch("lookup"),))
     with pytest.raises(Exception, match=r"ScriptEnded|asked for another"):
         play(case, PROBES)
+
+
+def test_a_model_that_breaks_has_failed_and_nothing_of_its_error_is_told(play: Play) -> None:
+    case = Case(name="own", steps=(fails(RuntimeError("key=secret"), text="Half a sen"),))
+    failed = play(case, PROBES)
+    assert (failed.rule, failed.model_calls, failed.record) == ("failed", 1, None)
+    assert failed.text == "The model gave no usable answer."
+
+
+def test_an_error_that_is_not_the_models_is_raised_although_the_model_raises_its_like(
+    play: Play,
+) -> None:
+    def context() -> RunContext:
+        raise RuntimeError("no rights to be had")
+
+    case = Case(name="own", steps=(batch("lookup"), fails(RuntimeError("no model"))))
+    with pytest.raises(RuntimeError, match="no rights"):
+        play(case, PROBES, context=context)
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(model_calls=40, tool_calls=41)])
+def test_a_case_ends_by_its_own_limits_and_never_by_the_frameworks(
+    play: Play, limits: Limits
+) -> None:
+    steps = (batch("reviewed*", "lookup"), *[batch("lookup")] * limits.model_calls)
+    approved = {"reviewed": {"state": "approved"}}
+    case = Case(name="own", steps=steps, limits=limits, decisions=approved)
+    ended = play(case, PROBES)
+    assert (ended.rule, ended.model_calls) == ("budget", limits.model_calls)
 
 
 def test_the_graphs_play_leaves_nothing_behind_for_the_next_one() -> None:
