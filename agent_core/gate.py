@@ -254,12 +254,14 @@ def history_entry(
     executed = call["identity"]
     if tool is not None and call["changed"]:
         executed = identity_of(tool, context(), call["executed"])
+    asked = {"tool": str(call["tool"]), "arguments": call.get("executed", {})}
     return {
         "call": call["id"],
         "position": call.get("position", 0),
-        "twin": bool(call.get("twin_of")),
         "identity": call["identity"],
         "identity_executed": executed,
+        # For counting only: a call without an identity may be made again and again.
+        "try_key": executed or arguments_hash(asked),
         "verdict": call["verdict"],
         "effect": call["effect"],
         "label": label_after(tool, call, artifact),
@@ -291,27 +293,29 @@ def arguments_hash(arguments: Mapping[str, Any]) -> str:
 def tries_of(history: Sequence[Mapping[str, Any]], batch: Sequence[Mapping[str, Any]]) -> int:
     """Return the most tries that a call of the batch has had in this run without success.
 
-    What completed is no such try, however often it is asked again, nor is a twin in one message;
-    to ask again for what failed for good is one, though it is not executed. A message with calls
-    that do not fit is one try, however many they are.
+    What completed is no such try, however often it is asked again, and what stands twice in one
+    message is one; to ask again for what failed for good is one, though it is not executed. All
+    calls that do not fit count as the same call.
     """
-    failed = [past for past in history if past["reason"] != "completed" and not past.get("twin")]
-    tries = Counter(past["identity_executed"] for past in failed)
     present = {call["id"] for call in batch}
-    latest = [past for past in failed if past["call"] in present]
-    most = max((tries[past["identity_executed"]] for past in latest if past["identity"]), default=0)
-    if any(past["verdict"] == "invalid" for past in latest):
-        most = max(most, _messages_that_did_not_fit(history))
-    return most
-
-
-def _messages_that_did_not_fit(history: Sequence[Mapping[str, Any]]) -> int:
-    count, counted = 0, False
+    failed: set[tuple[int, str]] = set()
+    latest: set[str] = set()
+    message = 0
     for past in history:
-        counted = counted and past.get("position", 0) > 0
-        if past["verdict"] == "invalid" and not counted:
-            count, counted = count + 1, True
-    return count
+        message += past.get("position", 0) == 0
+        if past["reason"] != "completed":
+            failed.add((message, _try_key(past)))
+            if past["call"] in present:
+                latest.add(_try_key(past))
+    tries = Counter(key for _message, key in failed)
+    return max((tries[key] for key in latest if key), default=0)
+
+
+def _try_key(past: Mapping[str, Any]) -> str:
+    """Return what two tries of one call have in common; an older checkpoint knows less of it."""
+    if past["verdict"] == "invalid":
+        return "invalid"
+    return str(past.get("try_key", past["identity_executed"]))
 
 
 def _held(item: Gated) -> Gated:

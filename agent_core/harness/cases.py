@@ -167,6 +167,10 @@ _BUDGETS: Final = (
         steps=(batch("timeout"), batch("timeout"), batch("timeout"), AFTERWARDS),
     ),
     Case(
+        name="tries-of-a-look-up-used-up",
+        steps=(batch("busy"), batch("busy"), batch("busy"), AFTERWARDS),
+    ),
+    Case(
         name="model-calls-used-up",
         steps=(batch("lookup"), batch("lookup"), AFTERWARDS),
         limits=Limits(model_calls=2),

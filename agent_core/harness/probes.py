@@ -35,6 +35,10 @@ def _timeout(thing: str) -> Ended:
     return f"{thing} is being checked.", transient("probe.being_checked")
 
 
+def _busy(thing: str) -> Ended:
+    return f"{thing} could not be looked up just now.", transient("probe.busy")
+
+
 def _decline(thing: str) -> Ended:
     return f"{thing} was declined. Nothing was charged.", fatal("probe.declined")
 
@@ -70,10 +74,11 @@ def _bare(thing: str) -> Ended:
     return cast("Ended", f"{thing} went well.")
 
 
-_READS: Final = frozenset({"lookup"})
+_READS: Final = frozenset({"lookup", "busy"})
 _OUTCOMES: Final[Mapping[str, Callable[[str], Ended]]] = {
     "receipt": _receipt,
     "lookup": _lookup,
+    "busy": _busy,
     "timeout": _timeout,
     "decline": _decline,
     "forbid": _forbid,

@@ -173,6 +173,21 @@ def test_b07_a_foreign_tool_may_give_an_outcome_of_its_own() -> None:
     assert (turn.decision, turn.said) == ((True, "completed"), "Done for you.")
 
 
+def test_a_foreign_tool_that_never_tells_an_outcome_is_tried_a_limited_number_of_times() -> None:
+    made: list[str] = []
+
+    def run(thing: str) -> str:
+        made.append(thing)
+        return "Nothing came."
+
+    tool = StructuredTool.from_function(func=run, name="theirs", description="Try.")
+    turn = Turn(*[one("theirs")] * 12, tools=[tool]).ask()
+    while turn.asked:
+        turn.decide_each(APPROVED)
+    assert made == ["T-1"] * 3
+    assert (turn.decision, turn.record["evidence"]["limit"]) == ((True, "budget"), "tries")
+
+
 @pytest.mark.parametrize("name", ["refund_customer", "receipts", "RECEIPT", "r" * 80])
 def test_b15_a_tool_that_does_not_exist_is_not_guessed_and_not_run(name: str) -> None:
     made: list[str] = []
@@ -186,7 +201,9 @@ def test_b15_a_tool_that_does_not_exist_is_not_guessed_and_not_run(name: str) ->
 def test_b15_a_model_that_insists_on_it_is_stopped_in_plain_words() -> None:
     turn = Turn(one("receipts"), one("receipts"), one("receipts")).ask()
     assert turn.decision == (True, "budget")
-    assert turn.said.startswith("I stopped here because the same step did not succeed in 3 tries.")
+    assert turn.said == (
+        "I stopped here because the same step did not succeed (tries used 3, allowed 3)."
+    )
     assert "receipts" not in turn.said
 
 
