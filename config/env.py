@@ -147,9 +147,12 @@ def amounts(
     default: dict[str, int],
     *,
     closed: bool = False,
-    bounds: Mapping[str, tuple[int, int]] | None = None,
+    minimum: int = 0,
+    maximums: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
     """Read `KEY=number` pairs that replace those of the default; a closed set takes no new key.
+
+    A key that `maximums` does not name may be as large as anybody wants.
 
     Raises: SettingRefused when a pair is malformed, repeated, of an unknown key or out of bounds.
     """
@@ -166,8 +169,13 @@ def amounts(
             raise SettingRefused(f"{name} knows {', '.join(default)}, not {key}.")
         if not closed and not re.fullmatch(r"[A-Z]{3}", key):
             raise SettingRefused(f"{name} takes currencies of three capital letters, not {key}.")
-        low, high = (bounds or {}).get(key, (0, 10**15))
-        if not low <= int(match["value"]) <= high:
-            raise SettingRefused(f"In {name}, {key} must be between {low} and {high}.")
-        found[key] = int(match["value"])
+        found[key] = _within(name, key, int(match["value"]), minimum, (maximums or {}).get(key))
     return {**default, **found}
+
+
+def _within(name: str, key: str, value: int, low: int, high: int | None) -> int:
+    if high is not None and not low <= value <= high:
+        raise SettingRefused(f"In {name}, {key} must be between {low} and {high}.")
+    if value < low:
+        raise SettingRefused(f"In {name}, {key} must be at least {low}.")
+    return value

@@ -9,6 +9,11 @@ if env.flag("DEMO"):
     raise env.SettingRefused(
         "DEMO is refused by the production settings; use config.settings.demo for a demonstration."
     )
+if STOP_MODE == "never":
+    raise env.SettingRefused(
+        "STOP_MODE=never is refused by the production settings; whoever has the right "
+        "runs.measure_runs measures single messages."
+    )
 
 SECRET_KEY = env.text("SECRET_KEY")
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS")

@@ -24,6 +24,7 @@ PRODUCTION = {
     "CHAT_MODEL": "groq:some-model",
     "GROQ_API_KEY": "a-key",
 }
+LOAD = "import config.settings.production"
 
 
 def _python(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -85,7 +86,7 @@ def test_production_passes_the_deployment_check() -> None:
     "name", ["SECRET_KEY", "ALLOWED_HOSTS", "DATABASE_URL", "REDIS_URL", "SANDBOX_URL"]
 )
 def test_production_names_what_is_missing(name: str) -> None:
-    done = _python("-c", "import config.settings.production", **{**PRODUCTION, name: ""})
+    done = _python("-c", LOAD, **{**PRODUCTION, name: ""})
     assert done.returncode == 1
     assert f"{name} must be set" in done.stderr.splitlines()[-1]
 
@@ -96,12 +97,20 @@ def test_production_refuses_the_demo() -> None:
     assert done.stderr.startswith("DEMO is refused by the production settings")
 
 
+def test_production_refuses_to_measure_every_run() -> None:
+    done = _python("manage.py", "check", **PRODUCTION, STOP_MODE="never")
+    assert done.returncode == 1
+    assert done.stderr.startswith("STOP_MODE=never is refused by the production settings")
+    for mode in ("hard", "polish"):
+        assert _python("-c", LOAD, **PRODUCTION, STOP_MODE=mode).returncode == 0
+
+
 def test_production_refuses_the_offline_model_unless_it_is_allowed() -> None:
-    load, variables = "import config.settings.production", {**PRODUCTION, "CHAT_MODEL": ""}
-    done = _python("-c", load, **variables)
+    variables = {**PRODUCTION, "CHAT_MODEL": ""}
+    done = _python("-c", LOAD, **variables)
     assert done.returncode == 1
     assert "CHAT_MODEL is the offline model" in done.stderr
-    assert _python("-c", load, **variables, ALLOW_OFFLINE_MODEL="1").returncode == 0
+    assert _python("-c", LOAD, **variables, ALLOW_OFFLINE_MODEL="1").returncode == 0
 
 
 def test_production_keeps_files_in_a_bucket_when_one_is_named() -> None:

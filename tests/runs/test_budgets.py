@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.utils import timezone
 
 from agent_core.budget import Limits
@@ -21,13 +22,14 @@ from agent_core.harness.probes import PROBES, RIGHT
 from agent_core.host import Parts
 from agent_core.runs import claims, services, work
 from agent_core.runs.django_host import DjangoHost
-from agent_core.runs.models import Run, StopRecord
+from agent_core.runs.models import Call, ModelCall, Run, StopRecord
 from agent_core.runs.states import RunState
 from agent_core.runs.wording import explain
 from agent_core.toolset import Toolset
 from config.env import SettingRefused
 from reviews.models import Review
 from reviews.services import review_approve
+from tests.house.pages import page
 from tests.house.tree import ROOT
 from tests.runs.scripting import ScriptedModel as Scripted
 
@@ -270,9 +272,9 @@ def test_a_high_limit_is_reached_before_the_frameworks_own() -> None:
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        ("tries=0", "tries must be between 1 and"),
-        ("model_calls=1001", "model_calls must be between 1 and 1000"),
-        ("seconds=86401", "seconds must be between 1 and 86400"),
+        ("tries=0", "In RUN_LIMITS, tries must be at least 1\\."),
+        ("model_calls=0", "In RUN_LIMITS, model_calls must be between 1 and 32767\\."),
+        ("model_calls=32768", "model_calls must be between 1 and 32767"),
         ("tokens=-1", "must look like"),
         ("tokens=1_000", "must look like"),
         ("tries=\u0663", "must look like"),
@@ -286,6 +288,28 @@ def test_an_odd_limit_is_refused_in_a_sentence(
     monkeypatch.setenv("RUN_LIMITS", value)
     with pytest.raises(SettingRefused, match=sentence):
         runpy.run_path(str(ROOT / "config/settings/agent.py"))
+
+
+@pytest.mark.parametrize("name", ["tool_calls", "tokens", "seconds", "tries"])
+def test_a_limit_may_be_as_large_as_somebody_wants(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("RUN_LIMITS", f"{name}=100000000000")
+    limits = runpy.run_path(str(ROOT / "config/settings/agent.py"))["RUN_LIMITS"]
+    assert limits[name] == 100_000_000_000
+
+
+@pytest.mark.django_db
+def test_model_calls_are_limited_to_what_a_row_can_count_and_the_documents_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = (ModelCall._meta.get_field("number"), Call._meta.get_field("batch"))
+    most = {connection.ops.integer_field_range(each.get_internal_type())[1] for each in columns}
+    monkeypatch.setenv("RUN_LIMITS", f"model_calls={min(most)}")
+    limits = runpy.run_path(str(ROOT / "config/settings/agent.py"))["RUN_LIMITS"]
+    assert [limits["model_calls"]] == list(most)
+    for name in ("README.md", "docs/stop-reasons.md"):
+        assert f"`model_calls` at most {limits['model_calls']}" in page(name)
 
 
 def after_each_call(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:

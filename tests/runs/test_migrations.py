@@ -10,6 +10,9 @@ from django.db import connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import ProjectState
 
+from agent_core.runs.models import Run
+from agent_core.runs.wording import explain
+
 OURS = ("runs", "reviews", "payments", "tickets", "knowledge", "exports")
 
 
@@ -23,7 +26,7 @@ def first_state(loader: MigrationLoader) -> ProjectState:
 def columns(state: ProjectState) -> set[tuple[str, str]]:
     """Return table and column of every field of ours."""
     return {
-        (model._meta.db_table, field.column)
+        (model._meta.db_table, str(field.column))
         for label in OURS
         for model in state.apps.get_app_config(label).get_models()
         for field in model._meta.local_concrete_fields
@@ -64,9 +67,6 @@ def test_the_version_before_can_begin_a_conversation_and_end_its_run(
             "Run", conversation=conversation, requester_id=tom.pk, message=message, state="done"
         )
         made("StopRecord", run=run, rule="completed", model_calls_made=1)
-
-    from agent_core.runs.models import Run
-    from agent_core.runs.wording import explain
 
     now = Run.objects.get()
     assert (now.conversation.stop_mode, now.stop_mode) == ("", "hard")
