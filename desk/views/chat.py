@@ -68,6 +68,7 @@ def home(request: HttpRequest) -> HttpResponse:
             "client_key": uuid4(),
             "longest": MESSAGE_LIMIT,
             "typed": typed,
+            "measure": measure_asked(request),
             "error": error,
         },
         status=400 if error else 200,

@@ -18,6 +18,8 @@ from tests.desk.test_chat import DATA, page, words
 
 CHECKED = re.compile(r'name="stop_mode" id="ending-\d" value="(\w*)"[^>]* checked')
 
+TICKED = re.compile(r'name="measure"[^>]*?( checked|)>')
+
 
 @pytest.fixture
 def ada(teams: dict[str, Team]) -> User:
@@ -92,6 +94,17 @@ def test_measuring_holds_for_the_one_message(enter: Enter, ada: User) -> None:
     address = reverse("api-messages", args=[run.conversation_id])
     client.post(address, {"text": "find bo", "client_key": str(uuid4())}, **DATA)
     assert list(Run.objects.values_list("stop_mode", flat=True)) == ["never", "hard"]
+
+
+@pytest.mark.parametrize("ticked", [True, False])
+def test_a_refused_first_message_keeps_what_was_chosen(
+    enter: Enter, ada: User, ticked: bool
+) -> None:
+    form = {"text": "x" * 8_001, "client_key": str(uuid4())} | ({"measure": "1"} if ticked else {})
+    answer = enter(ada).post("/", form)
+    assert answer.status_code == 400
+    assert TICKED.findall(answer.content.decode()) == ([" checked"] if ticked else [""])
+    assert TICKED.findall(enter(ada).get("/").content.decode()) == [""]
 
 
 @pytest.mark.parametrize("first", [True, False])
