@@ -12,7 +12,7 @@ from typing import Final
 from agent_core.errors import ContractBroken, CountersignError
 from agent_core.harness.cases import CASES, Case
 from agent_core.harness.golden import FOLDER, golden_diff, golden_text, golden_update
-from agent_core.harness.mixes import all_problems, mixes
+from agent_core.harness.mixes import Mix, all_problems, mixes
 from agent_core.harness.play import ORCHESTRATIONS, played
 from agent_core.harness.tools_report import tools_report
 
@@ -27,16 +27,19 @@ _DESCRIPTION: Final = """\
 Play forced outcomes through every orchestration there is, without a network, a
 database or a model, and compare what happened with what is right:
 
-  cases   about fifty courses of events, each with a golden transcript beside
+  cases   about sixty courses of events, each with a golden transcript beside
           this program: path of nodes, model calls, replies, rule and final text
-  mixes   every mix of one, two and three parallel calls, in both orders of
-          finishing, held against the table of the rules
+  mixes   one, two and three parallel calls in every order of calling, finishing
+          first to last and last to first, held against the table of the rules;
+          one and two of them also in the other stop modes and with a limit used
+          up, there in one order
   tools   your own tools: which of them break the contract, and what to do; what
           a tool returns is proved by the examples that call it, and by nothing else
 """
 _EPILOG: Final = """\
 examples:
-  python -m agent_core.harness                       all cases and all mixes
+  python -m agent_core.harness                       all cases, and the mixes
+  python -m agent_core.harness --all                 and every mix of three
   python -m agent_core.harness receipt twin --show   two cases, with transcripts
   python -m agent_core.harness --update              rewrite the goldens
   python -m agent_core.harness --tools shop.tools:TOOLS
@@ -86,6 +89,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="name the cases and end")
     parser.add_argument("--show", action="store_true", help="print the transcripts too")
     parser.add_argument("--update", action="store_true", help="rewrite the golden transcripts")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="play every mix of three, also of probes that mean the same to the table",
+    )
     parser.add_argument("--jobs", type=_jobs, metavar="N", help="processes for the mixes")
     parser.add_argument("--tools", metavar="MODULE:NAME", help="report on these tools instead")
     parser.add_argument(
@@ -117,7 +125,8 @@ def _cases(chosen: argparse.Namespace, folder: Path) -> int:
     sys.stdout.write(_summary(len(cases), differing, updated=chosen.update))
     wrong = bool(differing) and not chosen.update
     if not chosen.names and not chosen.update:
-        wrong = not _mixes_right(chosen.jobs) or wrong
+        every = mixes(every_triple=chosen.all)
+        wrong = not _mixes_right(every, chosen.jobs) or wrong
     return FAILED if wrong else PASSED
 
 
@@ -141,8 +150,7 @@ def _summary(total: int, differing: list[str], *, updated: bool) -> str:
     return f"{played_on}: {len(differing)} {verb}: {', '.join(differing)}.\n"
 
 
-def _mixes_right(jobs: int | None) -> bool:
-    every = mixes()
+def _mixes_right(every: Sequence[Mix], jobs: int | None) -> bool:
     sys.stdout.write(f"{len(every)} mixes on {' and '.join(ORCHESTRATIONS)}: ")
     sys.stdout.flush()
     problems = all_problems(every, jobs)

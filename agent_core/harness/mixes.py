@@ -1,4 +1,4 @@
-"""Every mix of one, two and three parallel probes, played and held against the oracle."""
+"""The mixes of one, two and three parallel probes, played and held against the oracle."""
 
 from __future__ import annotations
 
@@ -22,13 +22,9 @@ from agent_core.harness.transcript import Transcript
 MODES: Final = ("hard", "polish", "never")
 
 _UNFIT: Final = ("receipt!", "receipts")
-# To the table a call that does not fit is a timeout, and a crash is a decline. Where the number of
-# mixes would cost minutes, one stands for both.
-_PROBES: Final = {
-    1: tuple(MEANINGS),
-    2: tuple(MEANINGS),
-    3: tuple(name for name in MEANINGS if name not in (*_UNFIT, "crash")),
-}
+# To the oracle a call that does not fit is a timeout, and a crash is a decline. Where the number of
+# mixes would cost minutes one stands for both, unless every triple is wanted.
+_PROBES_OF_THREES: Final = tuple(name for name in MEANINGS if name not in (*_UNFIT, "crash"))
 _PROBES_OTHERWISE: Final = tuple(name for name in MEANINGS if name not in _UNFIT)
 
 
@@ -70,18 +66,21 @@ class Mix:
         )
 
 
-def mixes() -> list[Mix]:
-    """Return all of them.
+def mixes(*, every_triple: bool = False) -> list[Mix]:
+    """Return the mixes to play.
 
-    Each probe, pair and triple in every order of calling, the calls finishing first to last and
-    last to first; each probe and pair also under the other stop modes and with a limit used up.
+    In mode hard: each probe, pair and triple in every order of calling, the calls finishing first
+    to last and last to first. The triples leave out the probes that mean to the table what another
+    means, unless `every_triple` is wanted. In the other stop modes and with a limit used up: each
+    probe and each pair of those that fit, called and finishing in one order.
     """
-    return [*_hard(), *_otherwise()]
+    return [*_hard(every_triple=every_triple), *_otherwise()]
 
 
-def _hard() -> Iterator[Mix]:
-    for size in (1, 2, 3):
-        for tools in itertools.product(_PROBES[size], repeat=size):
+def _hard(*, every_triple: bool) -> Iterator[Mix]:
+    of_threes = tuple(MEANINGS) if every_triple else _PROBES_OF_THREES
+    for size, probes in ((1, tuple(MEANINGS)), (2, tuple(MEANINGS)), (3, of_threes)):
+        for tools in itertools.product(probes, repeat=size):
             yield Mix(tools=tools)
             if size > 1:
                 yield Mix(tools=tools, backwards=True)

@@ -27,6 +27,7 @@ from agent_core.harness.golden import (
     golden_update,
 )
 from agent_core.harness.memory import context_make
+from agent_core.harness.mixes import mixes
 from agent_core.harness.play import ORCHESTRATIONS, played
 from agent_core.harness.play_graph import play_graph
 from agent_core.harness.probes import NAMES, PROBES, RIGHT
@@ -186,6 +187,16 @@ def test_without_a_name_the_mixes_are_played_too(
     monkeypatch.setattr(command, "all_problems", lambda _mixes, _jobs: ["a: wrong"] * 30)
     assert main([]) == 1
     assert capsys.readouterr().out.endswith("  a: wrong\n  and 10 more.\n")
+
+
+def test_all_plays_every_triple_of_the_mixes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "CASES", [NAMED["receipt"]])
+    monkeypatch.setattr(command, "all_problems", lambda _mixes, _jobs: [])
+    for arguments, every in (([], mixes()), (["--all"], mixes(every_triple=True))):
+        assert main(arguments) == 0
+        assert f"\n{len(every)} mixes on " in capsys.readouterr().out
 
 
 def test_it_runs_alone_without_django_and_without_a_database() -> None:

@@ -32,6 +32,33 @@ def test_every_mix_on_every_orchestration_is_as_the_table_says() -> None:
     assert all_problems(mixes()) == []
 
 
+@pytest.mark.full
+@pytest.mark.timeout(900)
+def test_every_triple_that_the_usual_mixes_leave_out_is_as_the_table_says_too() -> None:
+    usual = set(mixes())
+    assert all_problems([mix for mix in mixes(every_triple=True) if mix not in usual]) == []
+
+
+def test_the_whole_of_the_mixes_leaves_out_no_triple() -> None:
+    usual, whole = mixes(), mixes(every_triple=True)
+    together = set(itertools.product(MEANINGS, repeat=3))
+    plain = [mix for mix in whole if len(mix.tools) == 3]
+    assert sorted((mix.tools, mix.backwards) for mix in plain) == sorted(
+        itertools.product(together, (False, True))
+    )
+    assert [mix for mix in whole if len(mix.tools) < 3] == [
+        mix for mix in usual if len(mix.tools) < 3
+    ]
+    assert set(usual) < set(whole)
+    assert len(whole) == len(set(whole))
+
+
+def test_only_what_is_played_in_mode_hard_without_a_limit_finishes_in_both_orders() -> None:
+    assert {(mix.mode, mix.spent) for mix in mixes(every_triple=True) if mix.backwards} == {
+        ("hard", False)
+    }
+
+
 def test_the_mixes_are_all_there_are_and_each_finishes_in_both_orders() -> None:
     plain = [mix for mix in mixes() if mix.mode == "hard" and not mix.spent]
     played = sorted((mix.tools, mix.backwards) for mix in plain)
