@@ -40,13 +40,6 @@ def play_graph(
     acting = context_make(RIGHT)
     host = MemoryHost(context or (lambda: acting), seconds=case.seconds)
     model = ScriptedModel(steps=list(case.steps))
-    parts = Parts(
-        host=host,
-        model=model,
-        toolset=Toolset(tools),
-        limits=case.limits,
-        stop_mode=case.stop_mode,
-    )
     graph = copy(_compiled())
     graph.checkpointer = (stage or Stage()).saver()
 
@@ -54,10 +47,10 @@ def play_graph(
         call = host.calls[call_id]
         return case.decided(AskedOf(call.id, call.tool, call.arguments))
 
-    steps = partial(graph.stream, context=parts, stream_mode="updates")
+    parts = _parts(case, tools, host, model)
     walk = walked(
         case,
-        steps,
+        partial(graph.stream, context=parts, stream_mode="updates"),
         {},
         most_steps=recursion_limit(case.limits),
         decided=decided,
@@ -72,6 +65,16 @@ def play_graph(
         rule=end.rule,
         text=end.answer,
         record=_record(end),
+    )
+
+
+def _parts(case: Case, tools: Sequence[Tool], host: MemoryHost, model: ScriptedModel) -> Parts:
+    return Parts(
+        host=host,
+        model=model,
+        toolset=Toolset(tools),
+        limits=case.limits,
+        stop_mode=case.stop_mode,
     )
 
 
