@@ -1,13 +1,12 @@
 """Every registered format: the same rows go in and come back, and the bytes are the golden ones.
 
 A new format needs a line in `exports/formats/__init__.py` and its file in `tests/golden/exports`;
-with UPDATE_GOLDEN=1 the files are written anew.
+`pytest tests/exports/test_formats.py --update-golden` writes the files anew.
 """
 
 from __future__ import annotations
 
 import io
-import os
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -52,10 +51,10 @@ def document(form: Format, rows: list[list[Cell]]) -> bytes:
 
 
 @each
-def test_the_bytes_are_the_golden_ones(form: Format) -> None:
+def test_the_bytes_are_the_golden_ones(form: Format, request: pytest.FixtureRequest) -> None:
     golden = GOLDEN / f"{form.name}.{form.extension}"
     made = document(form, ROWS)
-    if os.environ.get("UPDATE_GOLDEN"):
+    if request.config.getoption("--update-golden"):
         golden.write_bytes(made)
     assert made == golden.read_bytes()
 

@@ -24,7 +24,7 @@ def test_the_conversation_reads_as_its_golden_file(
     for step in talk.steps:
         step(chat)
     now = golden_text(written(chat))
-    if request.config.getoption("--update-golden", default=False):
+    if request.config.getoption("--update-golden"):
         (FOLDER / f"{name}.json").write_text(now, "utf-8")
     difference = golden_difference(name, now)
     if difference:
