@@ -64,8 +64,8 @@ def _system(run: Run) -> str:
     if not label:
         customer = "No customer yet."
     else:
-        # A name is the customer's own text: it stands in quotes that it cannot close.
-        quoted = json.dumps(label, ensure_ascii=False)
+        # A name is the customer's own text: one line, in quotes that it cannot close.
+        quoted = json.dumps(" ".join(label.split()), ensure_ascii=False)
         customer = f"This conversation is about one customer only, on record as {quoted}."
     return SYSTEM.format(today=timezone.localdate().isoformat(), customer=customer)
 
