@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +17,7 @@ from django.contrib.messages.storage.fallback import FallbackStorage
 from django.core.asgi import get_asgi_application
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import connection
+from django.db.backends.signals import connection_created
 from django.http import Http404, HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import get_resolver, reverse
@@ -94,23 +97,35 @@ def test_a_script_that_asks_for_what_is_not_there_is_told_in_words(enter: Enter,
     assert (answer.status_code, answer.json()) == (404, {"error": SAID[404]})
 
 
-def _others(before: frozenset[int] = frozenset()) -> frozenset[int]:
-    """Return the other connections to the database that were not there before."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pid FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        found = frozenset(pid for (pid,) in cursor.fetchall())
-    connection.close()
-    return found - before
+class Opened:
+    """The connections to the database that this process opens while it is being watched."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+
+    def note(self, **given: Any) -> None:
+        self.made.append(given["connection"])
+
+    def left(self) -> list[int]:
+        """Return the servers' process ids of those that are still open."""
+        lines = [made.connection for made in self.made]
+        return [line.info.backend_pid for line in lines if line is not None and not line.closed]
 
 
-def _end(pids: frozenset[int]) -> None:
+@contextmanager
+def _watched() -> Iterator[Opened]:
+    """Watch what is opened, by whichever thread."""
+    watching = Opened()
+    connection_created.connect(watching.note)
+    try:
+        yield watching
+    finally:
+        connection_created.disconnect(watching.note)
+
+
+def _end(pids: list[int]) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS pid", [list(pids)]
-        )
+        cursor.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS pid", [pids])
     connection.close()
 
 
@@ -144,13 +159,15 @@ def test_an_error_page_survives_a_restart_of_the_database_and_leaves_no_connecti
     client.force_login(User.objects.create_user("tom"))
     cookie = client.cookies["sessionid"].value
     missing = f"/c/{uuid4()}/"
-    before = _others()
 
-    async def pages() -> list[int]:
-        first = await _status(missing, cookie)
-        left = await sync_to_async(_others)(before)
-        await sync_to_async(_end)(left)
-        again = [await _status(path, cookie) for path in (missing, "/nothing/")]
-        return [first, len(left), *again]
+    async def pages(opened: Opened) -> list[tuple[int, int]]:
+        seen = []
+        for path in (missing, "/nothing/", missing, "/nothing/"):
+            status, left = await _status(path, cookie), opened.left()
+            await sync_to_async(_end)(left)
+            seen.append((status, len(left)))
+        return seen
 
-    assert asyncio.run(pages()) == [404, 0, 404, 404]
+    with _watched() as opened:
+        assert asyncio.run(pages(opened)) == [(404, 0)] * 4
+        assert opened.made, "no page has asked the database anything"
