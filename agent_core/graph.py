@@ -18,17 +18,18 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send, interrupt
 
-from agent_core.answer import STUB, answer_compose
+from agent_core.answer import answer_compose
 from agent_core.budget import Budget, Limits, Usage
 from agent_core.chat_models.counting import PromptTokens, next_prompt
 from agent_core.chat_models.reading import text_of
 from agent_core.contract import outcome_read, policy_block
+from agent_core.ending import ANSWERED, batch_decided, polishes, run_end
 from agent_core.gate import Gate, blocked, history_entry, label_after, repeated, tries_of
 from agent_core.graph_state import ActState, Result, State
-from agent_core.host import Parts, RunEnd
+from agent_core.host import Parts
 from agent_core.model_node import call_model
 from agent_core.polish import polished
-from agent_core.router import MEASURED_RULES, Settled, decide, measured
+from agent_core.router import Settled
 
 logger = logging.getLogger(__name__)
 
@@ -137,31 +138,20 @@ def route(state: State, runtime: Runtime[Parts]) -> State:
     batch = state["batch"]
     history = [*state["history"], *(_finished(call, results[call["id"]], parts) for call in batch)]
     tool_calls = state["tool_calls"] + len(batch)
-    usage = Usage(
-        model_calls=state["model_calls"],
-        tool_calls=tool_calls,
-        tokens=state["tokens"],
-        seconds=parts.host.worked_seconds(),
-        tries=tries_of(history, batch),
+    decided = batch_decided(
+        _settled(batch, results),
+        _budget(state, parts, tool_calls=tool_calls, tries=tries_of(history, batch)),
+        stop_mode=parts.stop_mode,
+        number=state["batch_number"],
+        held_back=state["held_back"],
     )
-    budget = Budget(limits=parts.limits, usage=usage)
-    decision = decide(_settled(batch, results), budget)
-    held_back = list(state["held_back"])
-    if parts.stop_mode == "never" and decision.rule in MEASURED_RULES:
-        # The baseline for measuring: note what would have stopped the run, and go on in budget.
-        held_back.append({"rule": decision.rule, "batch": state["batch_number"]})
-        decision = measured(decision, budget)
     return {
         "messages": [*state["messages"], *_answers(batch, results)],
         "results": results,
         "history": history,
         "tool_calls": tool_calls,
-        "held_back": held_back,
-        "decision": {
-            "stop": decision.stop,
-            "rule": decision.rule,
-            "evidence": dict(decision.evidence),
-        },
+        "decision": decided["decision"],
+        "held_back": decided["held_back"],
     }
 
 
@@ -186,9 +176,17 @@ def finalize(state: State, runtime: Runtime[Parts]) -> State:
     parts = runtime.context
     parts.host.safe_point()
     if not state["batch"]:
-        parts.host.ended(_answered(state))
-        return {"decision": {"stop": True, "rule": "answered", "evidence": {}}}
-    parts.host.ended(_stopped(state, parts))
+        said = text_of(state["messages"][-1])
+        answered: State = {**state, "decision": ANSWERED}
+        parts.host.ended(run_end(answered, stop_mode=parts.stop_mode, said=said))
+        return {"decision": ANSWERED}
+
+    def spared() -> PromptTokens:
+        last = state.get("last_usage", {"read": 0, "made": 0})
+        return next_prompt(parts.model, state["messages"], **last)
+
+    rewrite = state.get("polished")
+    parts.host.ended(run_end(state, stop_mode=parts.stop_mode, rewrite=rewrite, spared=spared))
     return {}
 
 
@@ -219,8 +217,9 @@ def after_route(state: State, runtime: Runtime[Parts]) -> str:
     decision = state["decision"]
     if not decision["stop"]:
         return "model"
-    polishes = runtime.context.stop_mode == "polish" and decision["rule"] == "completed"
-    return "polish" if polishes and _may_call(state, runtime.context) else "finalize"
+    parts = runtime.context
+    may_polish = polishes(decision, parts.stop_mode) and _budget(state, parts).exceeded() is None
+    return "polish" if may_polish else "finalize"
 
 
 def graph_compile(
@@ -326,57 +325,13 @@ def _answers(batch: Sequence[dict[str, Any]], results: Mapping[str, Result]) -> 
     ]
 
 
-def _may_call(state: State, parts: Parts) -> bool:
-    """Tell whether what a run may use leaves one more model call."""
+def _budget(state: State, parts: Parts, *, tool_calls: int = 0, tries: int = 0) -> Budget:
+    """Return what the run has used, held against its limits."""
     usage = Usage(
         model_calls=state["model_calls"],
+        tool_calls=tool_calls,
         tokens=state["tokens"],
         seconds=parts.host.worked_seconds(),
+        tries=tries,
     )
-    return Budget(limits=parts.limits, usage=usage).exceeded() is None
-
-
-def _stopped(state: State, parts: Parts) -> RunEnd:
-    """Return the end of a run whose last batch stopped it."""
-    decision, rewrite = state["decision"], state.get("polished")
-    evidence = {**decision["evidence"], **_held_back(state)}
-    answer = answer_compose(state["history"], rule=decision["rule"], evidence=evidence)
-    if parts.stop_mode == "polish" and decision["rule"] == "completed":
-        evidence["polish"] = rewrite["note"] if rewrite else "no budget"
-    saves = decision["rule"] != "budget" and not rewrite
-    spared = _prompt_spared(state, parts) if saves else PromptTokens()
-    return RunEnd(
-        rule=decision["rule"],
-        answer=rewrite["text"] if rewrite else answer.text,
-        stub=STUB,
-        headline=answer.headline,
-        evidence=evidence,
-        done=answer.done,
-        not_done=answer.not_done,
-        model_calls_made=state["model_calls"],
-        model_calls_saved=int(saves),
-        tokens_saved=spared.tokens,
-        tokens_estimated=spared.estimated,
-    )
-
-
-def _prompt_spared(state: State, parts: Parts) -> PromptTokens:
-    """Count the request in which a finished batch would go back to the model, to be repeated."""
-    last = state.get("last_usage", {"read": 0, "made": 0})
-    return next_prompt(parts.model, state["messages"], read=last["read"], made=last["made"])
-
-
-def _answered(state: State) -> RunEnd:
-    answer = answer_compose(state["history"], rule="answered", evidence={})
-    return RunEnd(
-        rule="answered",
-        answer=text_of(state["messages"][-1]),
-        evidence=_held_back(state),
-        done=answer.done,
-        not_done=answer.not_done,
-        model_calls_made=state["model_calls"],
-    )
-
-
-def _held_back(state: State) -> dict[str, Any]:
-    return {"would_have_stopped": state["held_back"]} if state["held_back"] else {}
+    return Budget(limits=parts.limits, usage=usage)

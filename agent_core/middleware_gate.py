@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 from uuid import UUID
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from agent_core.contract import RunContext, policy_block
+from agent_core.ending import ANSWERED
 from agent_core.gate import Gate, blocked
 from agent_core.middleware_decisions import answer_problem
 from agent_core.middleware_foreign import (
@@ -124,7 +124,6 @@ class GatedCalls(Part):
         Raises:
             ModelFailed: no usable answer came.
         """
-        self._model_seen(request)
         pieces = Pieces()
         return response_read(handler(listened(request, pieces)), pieces)
 
@@ -132,13 +131,8 @@ class GatedCalls(Part):
         self, request: Request, handler: Callable[[Request], Awaitable[Response]]
     ) -> Response | AIMessage:
         """Read what the model sent, strictly."""
-        self._model_seen(request)
         pieces = Pieces()
         return response_read(await handler(listened(request, pieces)), pieces)
-
-    def _model_seen(self, request: Request) -> None:
-        if isinstance(request.model, BaseChatModel):
-            self._rules.model = request.model
 
     def after_model(self, state: CountersignState, runtime: Runtime[Any]) -> Update:
         """Mint an id for each call and judge the batch."""
@@ -149,8 +143,7 @@ class GatedCalls(Part):
         context = self._rules.context()
         calls = calls_minted(message, context.run_id)
         if not calls:
-            decision = {"rule": "answered", "stop": True, "evidence": {}}
-            return {"countersign": {**kept, "batch": [], "decision": decision}}
+            return {"countersign": {**kept, "batch": [], "decision": ANSWERED}}
         kept["batch"] = self._judged_batch(calls, context, kept["history"])
         kept["batch_number"] += 1
         return {"messages": [message_minted(message, calls)], "countersign": kept}

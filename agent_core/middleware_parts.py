@@ -40,12 +40,11 @@ Response = ModelResponse[Any]
 Update = dict[str, Any] | None
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """What every part of one stack shares; the fields are those of `countersign_stack`.
 
-    `model` is the one that was called last, if any was in this process: it alone may know how many
-    tokens the call has that a stop saves.
+    Nothing of a turn is here: turns of one stack go on side by side, with whatever model each has.
     """
 
     toolset: Toolset
@@ -56,7 +55,6 @@ class Rules:
     polish_with: BaseChatModel | None
     passes: tuple[type[BaseException], ...]
     clock: Callable[[], float]
-    model: BaseChatModel | None = None
 
     def listed(self, name: str) -> bool:
         """Tell whether a tool of this name was handed to the factory."""

@@ -6,6 +6,7 @@ Primitives only, so that any checkpointer can store it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware import AgentState
@@ -15,8 +16,8 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from agent_core.chat_models.reading import text_of
 from agent_core.contract import RunContext, policy_block
 from agent_core.gate import HELD_TEXT, Gated, history_entry, repeated
+from agent_core.host import RunEnd
 from agent_core.middleware_messages import UNANSWERED_TEXT, told
-from agent_core.router import Decision
 from agent_core.toolset import Toolset, invalid
 
 UNGATED_CODE = "call.ungated"
@@ -188,6 +189,7 @@ def entry_finished(
     )
 
 
-def decision_kept(decision: Decision) -> dict[str, Any]:
-    """Return a decision as primitives."""
-    return {"rule": decision.rule, "stop": decision.stop, "evidence": dict(decision.evidence)}
+def record_of(end: RunEnd) -> dict[str, Any]:
+    """Return as primitives how a turn ended; its answer stands among the messages."""
+    record = {name: value for name, value in asdict(end).items() if name not in ("answer", "stub")}
+    return {**record, "stop": True, "done": list(end.done), "not_done": list(end.not_done)}

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from langchain.agents.middleware import hook_config
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
-from agent_core.answer import Answer, answer_compose
-from agent_core.chat_models.counting import PromptTokens, next_prompt
+from agent_core.answer import answer_compose
+from agent_core.chat_models.counting import next_prompt
 from agent_core.contract import outcome_read
+from agent_core.ending import batch_decided, polishes, run_end
 from agent_core.gate import tries_of
 from agent_core.middleware_messages import RELAYED, replies_completed
 from agent_core.middleware_parts import Part, Update
 from agent_core.middleware_state import (
     CountersignState,
     answers_of,
-    decision_kept,
     entries_put_in,
     entry_finished,
     kept_of,
+    record_of,
 )
 from agent_core.polish import polished
-from agent_core.router import MEASURED_RULES, Settled, decide, measured
+from agent_core.router import Settled
 
 logger = logging.getLogger(__name__)
 
@@ -56,21 +56,19 @@ class Stop(Part):
         tool_calls = kept["tool_calls"] + len(batch)
         budget = self._rules.budget(kept, tool_calls=tool_calls, tries=tries_of(history, batch))
         outcomes = {call["id"]: outcome_read(settled[call["id"]].artifact) for call in batch}
-        decision = decide(
+        decided = batch_decided(
             [
                 Settled(call_id=key, outcome=outcomes[key], remaining=call["remaining"])
                 for key, call in zip(outcomes, batch, strict=True)
             ],
             budget,
+            stop_mode=self._rules.stop_mode,
+            number=kept["batch_number"],
+            held_back=kept["held_back"],
         )
-        held_back = list(kept["held_back"])
-        if self._rules.stop_mode == "never" and decision.rule in MEASURED_RULES:
-            held_back.append({"rule": decision.rule, "batch": kept["batch_number"]})
-            decision = measured(decision, budget)
-        ended: dict[str, Any] = {"batch": [], "history": history, "tool_calls": tool_calls}
-        kept = {**kept, **ended, "held_back": held_back, "decision": decision_kept(decision)}
-        update = {"messages": late, "countersign": kept}
-        return {**update, "jump_to": "end"} if decision.stop else update
+        ended = {"batch": [], "history": history, "tool_calls": tool_calls, **decided}
+        update = {"messages": late, "countersign": {**kept, **ended}}
+        return {**update, "jump_to": "end"} if decided["decision"]["stop"] else update
 
     @hook_config(can_jump_to=["end"])
     async def abefore_model(self, state: CountersignState, runtime: Runtime[Any]) -> Update:
@@ -82,74 +80,47 @@ class Stop(Part):
         kept, messages = kept_of(state), state["messages"]
         decision = kept["decision"]
         if decision is None or not decision["stop"]:
-            logger.warning("turn.cut_short")
-            completed = replies_completed(messages, kept["batch"])
-            record = self._record({**kept, "decision": _CUT_SHORT}, _composed(kept, _CUT_SHORT))
-            update: dict[str, Any] = {"countersign": {**record, "batch": []}}
-            if completed is not None:
-                update["messages"] = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *completed]
-            return update
-        answer = _composed(kept, decision)
+            return self._cut_short(kept, messages)
         if decision["rule"] == "answered":
-            return {"countersign": self._record(kept, answer)}
-        text, note, kept = self._worded(kept, answer.text)
-        spared = PromptTokens()
-        saves = decision["rule"] != "budget" and not note
-        if saves:
-            model = cast("BaseChatModel", self._rules.model)
-            spared = next_prompt(model, messages, **kept["last_usage"])
-        record = self._record(kept, answer, note=note, saves=saves, spared=spared)
-        relay = AIMessage(text, response_metadata={RELAYED: decision["rule"]})
-        return {"messages": [relay], "countersign": record}
+            return {"countersign": self._recorded(kept)}
+        rewrite, kept = self._rewritten(kept)
+        end = run_end(
+            kept,
+            stop_mode=self._rules.stop_mode,
+            rewrite=rewrite,
+            spared=lambda: next_prompt(None, messages, **kept["last_usage"]),
+        )
+        relay = AIMessage(end.answer, response_metadata={RELAYED: end.rule})
+        return {"messages": [relay], "countersign": {**kept, "decision": record_of(end)}}
 
     async def aafter_agent(self, state: CountersignState, runtime: Runtime[Any]) -> Update:
         """Relay and record, off the event loop."""
         return await asyncio.to_thread(self.after_agent, state, runtime)
 
-    def _worded(self, kept: dict[str, Any], text: str) -> tuple[str, str, dict[str, Any]]:
-        """Return the text to show, what became of a rewrite ("" when none was tried), and usage."""
-        model = self._rules.polish_with
-        polishes = self._rules.stop_mode == "polish" and kept["decision"]["rule"] == "completed"
-        if model is None or not polishes or self._rules.budget(kept).exceeded() is not None:
-            return text, "", kept
+    def _cut_short(self, kept: dict[str, Any], messages: list[AnyMessage]) -> dict[str, Any]:
+        logger.warning("turn.cut_short")
+        completed = replies_completed(messages, kept["batch"])
+        kept = {**kept, "batch": [], "decision": _CUT_SHORT}
+        update: dict[str, Any] = {"countersign": self._recorded(kept)}
+        if completed is not None:
+            update["messages"] = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *completed]
+        return update
+
+    def _recorded(self, kept: dict[str, Any]) -> dict[str, Any]:
+        """Return what is kept, with the record of a turn that no batch has stopped."""
+        return {**kept, "decision": record_of(run_end(kept, stop_mode=self._rules.stop_mode))}
+
+    def _rewritten(self, kept: dict[str, Any]) -> tuple[dict[str, str] | None, dict[str, Any]]:
+        """Return the text and note of a polish, or None when none was tried; and the usage then."""
+        model, decision = self._rules.polish_with, kept["decision"]
+        wanted = polishes(decision, self._rules.stop_mode)
+        if model is None or not wanted or self._rules.budget(kept).exceeded() is not None:
+            return None, kept
+        answer = answer_compose(kept["history"], rule="completed", evidence=decision["evidence"])
         number = kept["model_calls"] + 1
         # Whoever streams the turn must not see a rewrite before its facts are compared.
         unseen = cast("BaseChatModel", model.with_config(tags=[TAG_NOSTREAM]))
-        rewrite = polished(unseen, text, number=number)
+        rewrite = polished(unseen, answer.text, number=number)
         used = rewrite.usage.input_tokens + rewrite.usage.output_tokens
         usage = {"model_calls": number, "tokens": kept["tokens"] + used}
-        return rewrite.text, rewrite.note, {**kept, **usage}
-
-    def _record(
-        self,
-        kept: Mapping[str, Any],
-        answer: Answer,
-        *,
-        note: str = "",
-        saves: bool = False,
-        spared: PromptTokens | None = None,
-    ) -> dict[str, Any]:
-        """Return what is kept, with the record of how the turn ended; as `RunEnd` of the graph."""
-        decision = kept["decision"]
-        evidence = dict(decision["evidence"])
-        if kept["held_back"]:
-            evidence["would_have_stopped"] = kept["held_back"]
-        if self._rules.stop_mode == "polish" and decision["rule"] == "completed":
-            evidence["polish"] = note or "no budget"
-        stopped = decision["rule"] not in ("answered", "cancelled")
-        record = {
-            **decision,
-            "evidence": evidence,
-            "headline": answer.headline if stopped else "",
-            "done": list(answer.done),
-            "not_done": list(answer.not_done),
-            "model_calls_made": kept["model_calls"],
-            "model_calls_saved": int(saves),
-            "tokens_saved": spared.tokens if spared else 0,
-            "tokens_estimated": spared.estimated if spared else False,
-        }
-        return {**kept, "decision": record}
-
-
-def _composed(kept: Mapping[str, Any], decision: Mapping[str, Any]) -> Answer:
-    return answer_compose(kept["history"], rule=decision["rule"], evidence=decision["evidence"])
+        return {"text": rewrite.text, "note": rewrite.note}, {**kept, **usage}

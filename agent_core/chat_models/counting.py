@@ -28,12 +28,17 @@ class PromptTokens:
 
 
 def next_prompt(
-    model: BaseChatModel, messages: Sequence[BaseMessage], *, read: int, made: int
+    model: BaseChatModel | CountsTokens | None,
+    messages: Sequence[BaseMessage],
+    *,
+    read: int,
+    made: int,
 ) -> PromptTokens:
     """Count the request that would come next: the last one, its answer, and the tools' messages.
 
     `messages` ends with the model's answer and the tool messages behind it. `read` and `made` are
     the input and output tokens that the provider reported for the last call, 0 if it reported none.
+    Without a model at hand the count is an estimate.
     """
     last = max(place for place, each in enumerate(messages) if isinstance(each, AIMessage))
     if read and isinstance(model, CountsTokens):
