@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from agent_core.budget import Budget
 from agent_core.contract import Outcome
 
-BATCH_RULES: Final = (
-    "policy_block",
-    "completed",
-    "fatal",
-    "budget",
-    "unclear",
-    "transient",
-    "mixed",
-    "continue",
-)
-"""The rules of `decide`, in the order in which they are tried."""
-
 END_RULES: Final = ("answered", "cancelled", "failed", "parked")
 """How a run ends without a decision over a batch."""
-
-STOP_RULES: Final = ("policy_block", "completed", "fatal", "budget")
 
 STOP_MODES: Final = ("hard", "polish", "never")
 """What a stop does: relay the tools' text, let the model rewrite it once, or (to measure) go on."""
@@ -51,6 +37,67 @@ class Decision:
     evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
+Matches = Callable[[Sequence[Settled]], bool]
+
+
+def _blocked(batch: Sequence[Settled]) -> bool:
+    return any(call.outcome and call.outcome.reason == "policy_block" for call in batch)
+
+
+def _finished(batch: Sequence[Settled]) -> bool:
+    return all(
+        call.outcome
+        and call.outcome.reason == "completed"
+        and call.outcome.stop
+        and not call.remaining
+        for call in batch
+    )
+
+
+def _failed(batch: Sequence[Settled]) -> bool:
+    return all(call.outcome and call.outcome.reason == "fatal" for call in batch)
+
+
+def _unclear(batch: Sequence[Settled]) -> bool:
+    return any(call.outcome is None for call in batch)
+
+
+def _passing(batch: Sequence[Settled]) -> bool:
+    return any(call.outcome and call.outcome.reason == "transient" for call in batch)
+
+
+def _mixed(batch: Sequence[Settled]) -> bool:
+    """A hidden partial failure is worse than one more model call."""
+    known = [call.outcome for call in batch if call.outcome]
+    fatal = any(outcome.reason == "fatal" for outcome in known)
+    return fatal or len({outcome.stop for outcome in known}) > 1
+
+
+def _rest(batch: Sequence[Settled]) -> bool:
+    return True
+
+
+_STOPS: Final[Mapping[str, Matches]] = {
+    "policy_block": _blocked,
+    "completed": _finished,
+    "fatal": _failed,
+}
+_GOES_ON: Final[Mapping[str, Matches]] = {
+    "unclear": _unclear,
+    "transient": _passing,
+    "mixed": _mixed,
+    "continue": _rest,
+}
+_RULES: Final[Mapping[str, Matches]] = {**_STOPS, **_GOES_ON}
+"""What each rule asks of the whole batch. The first that matches decides; what would go on by one
+of the later ones is first held against the budget."""
+
+STOP_RULES: Final = (*_STOPS, "budget")
+
+BATCH_RULES: Final = (*STOP_RULES, *_GOES_ON)
+"""The rules of `decide`, in the order in which they are tried."""
+
+
 def decide(batch: Sequence[Settled], budget: Budget) -> Decision:
     """Return the first rule that matches the whole batch.
 
@@ -59,11 +106,11 @@ def decide(batch: Sequence[Settled], budget: Budget) -> Decision:
     """
     if not batch:
         raise ValueError("A decision needs at least one call.")
-    rule = _stopping_rule(batch)
     evidence = {"calls": [_evidence(call) for call in batch]}
-    if rule is not None:
+    rule = next(name for name, matches in _RULES.items() if matches(batch))
+    if rule in _STOPS:
         return Decision(stop=True, rule=rule, evidence=evidence)
-    return _gone_on(_going_on_rule(batch), evidence, budget)
+    return _gone_on(rule, evidence, budget)
 
 
 def measured(decision: Decision, budget: Budget) -> Decision:
@@ -89,36 +136,6 @@ def _gone_on(rule: str, evidence: Mapping[str, Any], budget: Budget) -> Decision
             "otherwise": rule,
         },
     )
-
-
-def _stopping_rule(batch: Sequence[Settled]) -> str | None:
-    outcomes = [call.outcome for call in batch]
-    if any(outcome and outcome.reason == "policy_block" for outcome in outcomes):
-        return "policy_block"
-    if all(
-        call.outcome
-        and call.outcome.reason == "completed"
-        and call.outcome.stop
-        and not call.remaining
-        for call in batch
-    ):
-        return "completed"
-    if all(outcome and outcome.reason == "fatal" for outcome in outcomes):
-        return "fatal"
-    return None
-
-
-def _going_on_rule(batch: Sequence[Settled]) -> str:
-    outcomes = [call.outcome for call in batch]
-    known = [outcome for outcome in outcomes if outcome is not None]
-    if len(known) < len(outcomes):
-        return "unclear"
-    reasons = {outcome.reason for outcome in known}
-    if "transient" in reasons:
-        return "transient"
-    if "fatal" in reasons or len({outcome.stop for outcome in known}) > 1:
-        return "mixed"
-    return "continue"
 
 
 def _evidence(call: Settled) -> dict[str, Any]:
