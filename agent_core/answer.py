@@ -117,8 +117,10 @@ def _summary(call: Mapping[str, Any]) -> str:
 def _open_summary(call: Mapping[str, Any]) -> str:
     """Say of what is still open whether its outcome is unknown: then it may have happened."""
     outcome = outcome_read(call["artifact"])
-    unknown = outcome is None or bool(outcome.data.get("unknown"))
-    return f"{_summary(call)} (outcome unknown, being checked)" if unknown else _summary(call)
+    if outcome is None:
+        return f"{_summary(call)} (outcome unknown)"
+    checked = bool(outcome.data.get("unknown"))
+    return f"{_summary(call)} (outcome unknown, being checked)" if checked else _summary(call)
 
 
 def _unique(texts: Sequence[str]) -> list[str]:

@@ -13,17 +13,22 @@ The order is public, and nothing belongs between the parts:
    judges, and then a person is asked, once for a batch.
 7. `Stop`: the router, over the whole batch, before the model is called again.
 
-Before the stack stands what must act in every turn or in place of the model: a retry, a fallback,
-a cache, `PIIMiddleware(apply_to_tool_results=True)`. `Stop` jumps to the end, and a jump skips
-every later `before_model` hook and all `after_model` hooks: a middleware after the stack misses the
-turns that stop, and `PIIMiddleware(apply_to_output=True)` sees no relayed answer wherever it
-stands. What stands after the stack can change nothing of what is executed.
+Before the stack stands what must act in every turn or in place of the model: a retry of the model,
+a fallback, `PIIMiddleware(apply_to_tool_results=True)`. A retry of tools has no effect there: a
+call is begun once, and the service behind a tool tries again, under one key. `Stop` jumps to the
+end, and a jump skips every later `before_model` hook and all `after_model` hooks: a middleware
+after the stack misses the turns that stop, and `PIIMiddleware(apply_to_output=True)` sees no
+relayed answer wherever it stands. What stands after the stack can change nothing of what is
+executed. A cache of answers stands there, where a message that comes again gets an id of its own.
 
 A pause asks `{"calls": [...]}` and is answered with `{"decisions": {call id: decision}}`, one for
 each call. A decision has a `state` (approved, rejected, withdrawn, expired), and may have `changes`
 (only of the fields listed in `may_change`; a figure can only be lowered), `review` (an id, for the
 tool) and `sentence` (for the chat). An answer that does not fit is asked again, and `refused` in
 the pause says why. Who may decide is for the caller to check.
+
+Who may write a thread's state may do anything: on a server of your own let nobody send a
+`Command` with an update. Input cannot set what the stack keeps. A `response_format` is refused.
 
 How a turn ended is kept in `state["countersign"]["decision"]`: `rule`, `evidence`, `headline`,
 `done`, `not_done`, `model_calls_made`, `model_calls_saved`, `tokens_saved`, `tokens_estimated`.
@@ -90,9 +95,10 @@ def countersign_stack(
 
     Raises:
         ContractBroken: a tool returns directly, two share a name, the stop mode is unknown, or
-            there is no model to polish with.
+            there is no model to polish with; or one of these is of another kind.
     """
     listed = list(tools)
+    _kinds_known(listed, limits, polish_with)
     foreign = {tool.name: tool for tool in listed if isinstance(tool, BaseTool)}
     direct_refused(foreign.values())
     _names_apart(listed)
@@ -108,6 +114,19 @@ def countersign_stack(
         clock=clock,
     )
     return [part(rules) for part in PARTS]
+
+
+def _kinds_known(tools: Sequence[object], limits: object, polish_with: object) -> None:
+    """Refuse at once what would fail in the first turn that uses it, behind an effect perhaps."""
+    for tool in tools:
+        if not isinstance(tool, Tool | BaseTool):
+            raise ContractBroken(
+                f"{tool!r} is neither a Tool nor a LangChain tool; decorate a function with @tool."
+            )
+    if not isinstance(limits, Limits | None):
+        raise ContractBroken("The limits are an object: Limits(model_calls=…).")
+    if not isinstance(polish_with, BaseChatModel | None):
+        raise ContractBroken("polish_with is a chat model, not the name of one.")
 
 
 def _names_apart(tools: Sequence[Tool | BaseTool]) -> None:

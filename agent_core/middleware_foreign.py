@@ -78,9 +78,28 @@ def exactly(request: ToolCallRequest, tool: BaseTool) -> ToolCallRequest:
     return request.override(tool=cast("BaseTool", _Exactly(tool, request.tool_call)))
 
 
-def outcome_given(answer: Answered) -> Answered:
+def outcome_given(call: Mapping[str, Any], answer: Answered) -> Answered:
     """Give an error that the tool itself reports its class, and take away what would steer."""
-    return replies_mapped(_unsteered(answer), _classed)
+    return replies_mapped(_own(call, _unsteered(answer)), _classed)
+
+
+def _own(call: Mapping[str, Any], answer: Answered) -> Answered:
+    """Drop replies to other calls: a tool must not say what came of its siblings."""
+    if isinstance(answer, list):  # LangGraph lets a tool return several of both.
+        kept = [_own(call, each) for each in answer if not _of_another(call, each)]
+        return cast("Answered", kept)
+    update = answer.update if isinstance(answer, Command) else None
+    if not isinstance(update, Mapping) or not isinstance(update.get("messages"), list):
+        return answer
+    messages = [each for each in update["messages"] if not _of_another(call, each)]
+    return replace(cast("Command[Any]", answer), update={**update, "messages": messages})
+
+
+def _of_another(call: Mapping[str, Any], message: object) -> bool:
+    other = isinstance(message, ToolMessage) and message.tool_call_id != call["id"]
+    if other:
+        logger.warning("tool.answers_for_another", extra={"tool": call["name"]})
+    return other
 
 
 def _classed(reply: ToolMessage) -> ToolMessage:
@@ -91,6 +110,8 @@ def _classed(reply: ToolMessage) -> ToolMessage:
 
 def _unsteered(answer: Answered) -> Answered:
     """One router decides where the turn goes; a tool's own jump is dropped."""
+    if isinstance(answer, list):
+        return cast("Answered", [_unsteered(each) for each in answer])
     if not isinstance(answer, Command) or answer.graph is not None:
         return answer
     update = answer.update

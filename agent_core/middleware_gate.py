@@ -18,6 +18,7 @@ from langgraph.types import interrupt
 from agent_core.contract import RunContext, policy_block
 from agent_core.ending import ANSWERED
 from agent_core.gate import Gate, blocked
+from agent_core.middleware_begun import Begun
 from agent_core.middleware_decisions import answer_problem
 from agent_core.middleware_foreign import (
     CallChanged,
@@ -27,7 +28,7 @@ from agent_core.middleware_foreign import (
     must_pass,
     outcome_given,
 )
-from agent_core.middleware_listening import Pieces, listened, response_read
+from agent_core.middleware_listening import Pieces, formats_refused, listened, response_read
 from agent_core.middleware_messages import (
     UNANSWERED_TEXT,
     Answered,
@@ -35,7 +36,15 @@ from agent_core.middleware_messages import (
     message_minted,
     told,
 )
-from agent_core.middleware_parts import AGAIN, Part, Request, Response, Update, direct_refused
+from agent_core.middleware_parts import (
+    AGAIN,
+    Part,
+    Request,
+    Response,
+    Rules,
+    Update,
+    direct_refused,
+)
 from agent_core.middleware_state import (
     CountersignState,
     entry_decided,
@@ -116,6 +125,10 @@ class Review(Part):
 class GatedCalls(Part):
     """Gives each call its verdict, and executes none that has not passed here unchanged."""
 
+    def __init__(self, rules: Rules) -> None:
+        super().__init__(rules)
+        self._begun = Begun()
+
     def wrap_model_call(
         self, request: Request, handler: Callable[[Request], Response]
     ) -> Response | AIMessage:
@@ -123,16 +136,19 @@ class GatedCalls(Part):
 
         Raises:
             ModelFailed: no usable answer came.
+            ContractBroken: the agent was made with a response format.
         """
+        formats_refused(request)
         pieces = Pieces()
-        return response_read(handler(listened(request, pieces)), pieces)
+        return response_read(request, handler(listened(request, pieces)), pieces)
 
     async def awrap_model_call(
         self, request: Request, handler: Callable[[Request], Awaitable[Response]]
     ) -> Response | AIMessage:
         """Read what the model sent, strictly."""
+        formats_refused(request)
         pieces = Pieces()
-        return response_read(await handler(listened(request, pieces)), pieces)
+        return response_read(request, await handler(listened(request, pieces)), pieces)
 
     def after_model(self, state: CountersignState, runtime: Runtime[Any]) -> Update:
         """Mint an id for each call and judge the batch."""
@@ -175,12 +191,19 @@ class GatedCalls(Part):
         Raises:
             ContractBroken: someone registered the tool again so that it returns directly.
         """
+        if self._begun.before(request):
+            return self._begun.answer(request)
+        return self._begun.noted(request, self._executed(request, handler))
+
+    def _executed(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answered]
+    ) -> Answered:
         entry = self._passed(request)
         tool = _foreign_tool(entry, self._rules.foreign)
         if isinstance(entry, Ungated) or tool is None:
             return self._answer(request.tool_call, entry)
         try:
-            return outcome_given(handler(exactly(request, tool)))
+            return outcome_given(request.tool_call, handler(exactly(request, tool)))
         except CallChanged:
             return _refused(request.tool_call, CHANGED)
         except Exception as error:  # The boundary: whatever a tool raises, the run gets an outcome.
@@ -192,12 +215,19 @@ class GatedCalls(Part):
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answered]]
     ) -> Answered:
         """Answer one call: from its verdict, or by executing exactly what was judged."""
+        if self._begun.before(request):
+            return self._begun.answer(request)
+        return self._begun.noted(request, await self._aexecuted(request, handler))
+
+    async def _aexecuted(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answered]]
+    ) -> Answered:
         entry = self._passed(request)
         tool = _foreign_tool(entry, self._rules.foreign)
         if isinstance(entry, Ungated) or tool is None:
             return await asyncio.to_thread(self._answer, request.tool_call, entry)
         try:
-            return outcome_given(await handler(exactly(request, tool)))
+            return outcome_given(request.tool_call, await handler(exactly(request, tool)))
         except CallChanged:
             return _refused(request.tool_call, CHANGED)
         except Exception as error:  # The boundary, as above.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
@@ -21,7 +21,7 @@ from langchain_core.outputs import ChatGenerationChunk, GenerationChunk
 from typing_extensions import override
 
 from agent_core.chat_models.reading import calls_read, cut_off, text_of
-from agent_core.errors import ModelEmpty, ModelUnavailable
+from agent_core.errors import ContractBroken, ModelEmpty, ModelUnavailable
 
 
 class Pieces(BaseCallbackHandler):
@@ -67,18 +67,43 @@ def listened(request: ModelRequest[Any], pieces: Pieces) -> ModelRequest[Any]:
     return request.override(model=model.model_copy(update={"callbacks": callbacks}))
 
 
-def response_read(response: ModelResponse[Any], pieces: Pieces) -> ModelResponse[Any]:
+def formats_refused(request: ModelRequest[Any]) -> None:
+    """Refuse what would end a turn past the router.
+
+    Raises:
+        ContractBroken: the agent was made with a response format.
+    """
+    if request.response_format is not None:
+        raise ContractBroken(
+            "create_agent was given a response_format. It ends a turn by a call that no gate has "
+            "judged and no router has read; let a tool of yours return what is to be structured."
+        )
+
+
+def response_read(
+    request: ModelRequest[Any], response: ModelResponse[Any], pieces: Pieces
+) -> ModelResponse[Any]:
     """Return the response with each call marked that was not complete as it was sent.
+
+    A message that comes from a cache has the id of an earlier one, which it would replace, and its
+    calls with it; so it gets a new one.
 
     Raises:
         ModelUnavailable: the answer was cut off.
         ModelEmpty: there is neither text nor a call.
     """
+    known = {message.id for message in request.messages}
     result = [
-        _read(message, pieces.whole) if isinstance(message, AIMessage) else message
+        _named(_read(message, pieces.whole), known) if isinstance(message, AIMessage) else message
         for message in response.result
     ]
     return replace(response, result=result)
+
+
+def _named(message: AIMessage, known: set[str | None]) -> AIMessage:
+    if message.id is None or message.id not in known:
+        return message
+    return message.model_copy(update={"id": str(uuid4())})
 
 
 def _read(message: AIMessage, whole: AIMessageChunk | None) -> AIMessage:

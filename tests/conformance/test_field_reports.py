@@ -160,7 +160,7 @@ def test_b05_no_outcome_counts_as_unknown_and_never_as_completed(
 
     assert [call.state for call in run.calls.all()] == [CallState.UNKNOWN]
     assert (run.stop.done, effects) == ([], ["odd 5"])
-    assert run.stop.not_done == ["Doing pay (outcome unknown, being checked)"]
+    assert run.stop.not_done == ["Doing pay (outcome unknown)"]
 
 
 @pytest.mark.parametrize(

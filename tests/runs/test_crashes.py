@@ -152,7 +152,7 @@ def test_a_parked_run_says_of_an_effect_in_the_air_that_it_is_being_checked(
     said = Message.objects.get(run=run, role=Role.ASSISTANT).text
     assert "not known yet whether this happened" in said
     assert "nothing" not in said.lower()
-    assert run.stop.not_done == ["Doing pay (outcome unknown, being checked)"]
+    assert run.stop.not_done == ["Doing pay (outcome unknown)"]
 
 
 def test_a_lease_renewed_at_the_last_moment_is_not_parked(
