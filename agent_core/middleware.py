@@ -21,6 +21,11 @@ after the stack misses the turns that stop, and `PIIMiddleware(apply_to_output=T
 relayed answer wherever it stands. What stands after the stack can change nothing of what is
 executed. A cache of answers stands there, where a message that comes again gets an id of its own.
 
+An error of the provider leaves the stack as it is, so that a retry or a fallback knows it; the
+explicit graph turns it into `ModelUnavailable` or `ModelFailed`. The caps count answers: what such
+a middleware asks for in vain costs a request that no record shows and no limit holds back, so its
+own number of tries has to be small.
+
 A pause asks `{"calls": [...]}` and is answered with `{"decisions": {call id: decision}}`, one for
 each call. A decision has a `state` (approved, rejected, withdrawn, expired), and may have `changes`
 (only of the fields listed in `may_change`; a figure can only be lowered), `review` (an id, for the

@@ -141,7 +141,11 @@ class Authorisation(Part):
 
 
 class SpendCaps(Part):
-    """Counts model calls, tokens and working time; what is used up is the router's to say."""
+    """Counts model calls, tokens and working time; what is used up is the router's to say.
+
+    A model call is one that brought an answer. The tries of a middleware before the stack all
+    belong to one call, and what they used in vain is not in the tokens.
+    """
 
     def before_agent(self, state: CountersignState, runtime: Runtime[Any]) -> Update:
         """Begin a turn: counts of its own, and a reply for each call that the last one left open.

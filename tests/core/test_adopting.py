@@ -46,7 +46,7 @@ def test_every_example_runs_and_gives_what_it_shows() -> None:
         runner.run(example, out=shown.append, clear_globs=False)
         names.update(example.globs)
     assert "".join(shown) == ""
-    assert sum(kind == "pycon" for kind, _source in BLOCKS) == 7
+    assert sum(kind == "pycon" for kind, _source in BLOCKS) == 8
     assert sum(kind == "python" for kind, _source in BLOCKS) == 4
 
 
