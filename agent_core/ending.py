@@ -56,7 +56,7 @@ def run_end(
 
     `said` is the model's own answer where no batch stopped the run, `rewrite` the `text` and
     `note` of a tried polish. `spared` counts the request that a stop has saved: a stop within the
-    budget for which the model was not called again.
+    budget for which the model was not called again. What is the baseline saves nothing.
     """
     decision = kept["decision"]
     rule, evidence = decision["rule"], dict(decision["evidence"])
@@ -66,7 +66,7 @@ def run_end(
     if polishes(decision, stop_mode):
         evidence["polish"] = rewrite["note"] if rewrite else "no budget"
     stopped = rule in STOP_RULES
-    saves = stopped and rule != "budget" and not rewrite
+    saves = stopped and rule != "budget" and not rewrite and stop_mode != "never"
     prompt = spared() if saves else PromptTokens()
     return RunEnd(
         rule=rule,

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agent_core.runs.models import Call, ModelCall, Run
-from agent_core.runs.states import RunState
+from agent_core.runs.states import CallState, RunState
 from desk.reviewing import Card, card_of
 from desk.showing import took
 from desk.transcript import CallLine, Stop, call_line, stop_of
@@ -90,7 +90,7 @@ def run_page(run: Run, viewer: User) -> RunPage:
 def _step_call(call: Call) -> StepCall:
     outcome = call.outcome if isinstance(call.outcome, dict) else {}
     reason = str(outcome.get("reason", ""))
-    said = str(OUTCOMES.get(reason, _("unclear") if call.ended_at else ""))
+    said = str(OUTCOMES.get(reason, _("unclear") if call.state == CallState.UNKNOWN else ""))
     if outcome.get("already_applied"):
         said = _("%(outcome)s; it had been done before") % {"outcome": said}
     stops = ""

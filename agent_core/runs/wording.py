@@ -9,6 +9,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from agent_core.router import STOP_RULES
 from agent_core.runs.states import StopMode
 
 if TYPE_CHECKING:
@@ -135,6 +136,8 @@ def _measured(record: StopRecord) -> list[str]:
         return [said % {"step": held[0]["batch"], "cause": cause}]
     if record.rule in BROKEN_OFF:
         return []
+    if record.rule in STOP_RULES:
+        return [_("Measured without stopping: what ended it does so in every mode.")]
     return [_("Measured without stopping: it would not have stopped earlier.")]
 
 

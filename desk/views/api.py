@@ -78,7 +78,8 @@ def stop_mode(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """Choose how the answers of a conversation end from the next message on."""
     conversation = conversation_or_404(person(request), conversation_id)
     to = reverse("chat", args=[conversation.pk])
-    wanted = request.POST.get("stop_mode", "")
+    # Nothing chosen is no choice: an empty one means the site's.
+    wanted = request.POST.get("stop_mode", "none")
     try:
         conversation_stop_mode(conversation=conversation, actor=person(request), stop_mode=wanted)
     except StopModeRefused as refusal:

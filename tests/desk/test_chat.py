@@ -342,3 +342,16 @@ def test_a_card_waits_after_a_reload_and_a_new_message_runs_beside_it(
     html = page(client, talk)
     assert f'id="review-{review.pk}"' in html
     assert Review.objects.get().state == "pending"
+
+
+@pytest.mark.parametrize(("state", "said"), [("waiting", False), ("running", True)])
+def test_the_runs_page_calls_only_an_outcome_unclear_that_there_may_be(
+    enter: Enter, talk: Conversation, state: str, said: bool
+) -> None:
+    """A step that was only asked for when its run was stopped was never begun."""
+    run = begun(asked(talk, "charge INV-1"))
+    times = {} if state == "waiting" else {"started_at": timezone.now()}
+    called(run, tool="charge_invoice", state=state, content="", effect=True, **times)
+    ended(run, rule="cancelled")
+    html = enter(talk.owner).get(reverse("run", args=[run.pk])).content.decode()
+    assert ("unclear" in words(html)) is said

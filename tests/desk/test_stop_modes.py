@@ -79,6 +79,16 @@ def test_a_conversation_that_measures_cannot_be_made_by_hand(
     assert mode(talk) == ""
 
 
+@pytest.mark.parametrize("sent", [{}, {"another": "field"}])
+def test_a_form_that_lacks_the_choice_changes_nothing(
+    enter: Enter, talk: Conversation, sent: dict[str, str]
+) -> None:
+    Conversation.objects.filter(pk=talk.pk).update(stop_mode="polish")
+    address = reverse("api-stop-mode", args=[talk.pk])
+    answer = enter(talk.owner).post(address, sent, **DATA)
+    assert (answer.status_code, mode(talk)) == (400, "polish")
+
+
 def test_measuring_is_offered_to_those_who_may(enter: Enter, ada: User, talk: Conversation) -> None:
     assert 'name="measure"' not in page(enter(talk.owner), talk)
     assert 'name="measure"' not in enter(talk.owner).get("/").content.decode()

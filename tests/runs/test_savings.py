@@ -17,7 +17,7 @@ from agent_core.contract import Artifact, RunContext
 from agent_core.errors import ModelUnavailable
 from agent_core.runs import services, work
 from agent_core.runs.models import Run, StopRecord
-from agent_core.runs.wording import calls_in_words
+from agent_core.runs.wording import calls_in_words, explain
 from agent_core.toolset import Toolset
 from tickets.tools import TOOLS
 
@@ -98,6 +98,18 @@ def test_a_refusal_saves_the_call_in_which_it_would_be_told(script: Play, say: S
         1,
         True,
     )
+
+
+def test_a_measured_run_saves_nothing_whatever_ended_it(
+    script: Play, say: Say, settings: Any
+) -> None:
+    settings.STOP_MODE = "never"
+    script([("probe_blocked", {"amount": "5"})])
+    run = say("pay 5")
+    assert (run.stop.rule, *_saved(run.stop)) == ("policy_block", 0, 0)
+    assert explain(run.stop)["notes"] == [
+        "Measured without stopping: what ended it does so in every mode."
+    ]
 
 
 def test_an_end_that_spares_no_model_call_saves_nothing(
