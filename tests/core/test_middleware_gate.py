@@ -20,7 +20,7 @@ from agent_core.errors import ContractBroken
 from agent_core.harness.memory import context_make
 from agent_core.harness.probes import PROBES, RIGHT, probe
 from agent_core.middleware import countersign_stack
-from agent_core.middleware_gate import CHANGED, PUT_IN, UNDECIDED, UNLISTED, Ungated
+from agent_core.middleware.gate import CHANGED, PUT_IN, UNDECIDED, UNLISTED, Ungated
 from tests.core.turns import APPROVED, CONFIG, DONE, Turn, asks, noted, one
 
 WHY = {CHANGED, PUT_IN, UNDECIDED, UNLISTED}
@@ -79,7 +79,7 @@ def test_a_call_that_another_middleware_puts_in_is_refused_and_ends_the_turn(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     made: list[str] = []
-    with caplog.at_level(logging.ERROR, "agent_core.middleware_gate"):
+    with caplog.at_level(logging.ERROR, "agent_core.middleware.gate"):
         turn = Turn(DONE, tools=[noted(made)], extra=[JumpsToTools()]).ask()
     assert made == []
     refused(turn, PUT_IN)

@@ -18,8 +18,8 @@ from agent_core.contract import Artifact, RunContext, completed
 from agent_core.harness.memory import context_make
 from agent_core.harness.probes import PROBES, probe
 from agent_core.middleware import PARTS, countersign_stack
-from agent_core.middleware_messages import TEXT_LIMIT, artifact_storable, masked
-from agent_core.middleware_parts import OutputSize, Redaction
+from agent_core.middleware.messages import TEXT_LIMIT, artifact_storable, masked
+from agent_core.middleware.parts import OutputSize, Redaction
 from tests.core.turns import APPROVED, DONE, Turn, one
 
 CARD = "4111 1111 1111 1111"

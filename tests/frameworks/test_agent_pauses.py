@@ -47,7 +47,7 @@ def _decide(*decisions: dict[str, Any]) -> Any:
 
 
 def test_a_pause_inside_a_tool_leaves_its_finished_sibling_alone() -> None:
-    """Relies: `agent_core/middleware_gate.py:Review.after_model`.
+    """Relies: `agent_core/middleware/gate.py:Review.after_model`.
 
     Nothing of ours pauses in a tool.
     """
@@ -61,7 +61,7 @@ def test_a_pause_inside_a_tool_leaves_its_finished_sibling_alone() -> None:
 
 
 def test_a_review_asks_once_for_the_whole_turn_and_names_no_call_id() -> None:
-    """Relies: `agent_core/middleware_gate.py:Review.after_model`.
+    """Relies: `agent_core/middleware/gate.py:Review.after_model`.
 
     It asks by the id of each call.
     """
@@ -75,7 +75,7 @@ def test_a_review_asks_once_for_the_whole_turn_and_names_no_call_id() -> None:
 
 
 def test_decisions_are_matched_by_position_alone() -> None:
-    """Relies: `agent_core/middleware_decisions.py:answer_problem`, which matches by call."""
+    """Relies: `agent_core/middleware/decisions.py:answer_problem`, which matches by call."""
     made: list[str] = []
     tools = [effect("pay", made), effect("look", made), effect("ship", made)]
     model = scripted(calls(call("pay"), call("look"), call("ship")), DONE)
@@ -86,7 +86,7 @@ def test_decisions_are_matched_by_position_alone() -> None:
 
 
 def test_after_a_review_the_refused_call_is_answered_first() -> None:
-    """Relies: `agent_core/middleware_state.py:answers_of`, which matches by call id."""
+    """Relies: `agent_core/middleware/state.py:answers_of`, which matches by call id."""
     tools = [effect("pay", []), effect("ship", [])]
     playing = agent(scripted(calls(call("pay"), call("ship")), DONE), tools, _review("ship"))
     playing.invoke(ASKED, THREAD)
@@ -95,7 +95,7 @@ def test_after_a_review_the_refused_call_is_answered_first() -> None:
 
 
 def test_an_edit_can_turn_a_call_into_another_tool_that_nobody_guards() -> None:
-    """Relies: `agent_core/middleware_gate.py:GatedCalls._passed`, which refuses a renamed call."""
+    """Relies: `agent_core/middleware/gate.py:GatedCalls._passed`, which refuses a renamed call."""
     made: list[str] = []
     tools = [effect("pay", made), effect("wipe", made)]
     playing = agent(scripted(calls(call("pay")), DONE), tools, _review("pay"))
@@ -106,7 +106,7 @@ def test_an_edit_can_turn_a_call_into_another_tool_that_nobody_guards() -> None:
 
 
 def test_a_tool_that_nobody_listed_runs_unreviewed() -> None:
-    """Relies: `agent_core/middleware_state.py:entry_foreign`, which gives it to a person."""
+    """Relies: `agent_core/middleware/state.py:entry_foreign`, which gives it to a person."""
     made: list[str] = []
     tools = [effect("pay", made), effect("wipe", made)]
     agent(scripted(calls(call("wipe")), DONE), tools, _review("pay")).invoke(ASKED, THREAD)
@@ -126,7 +126,7 @@ class JumpsToTools(Hook):
 
 
 def test_a_second_middleware_that_jumps_to_the_tools_runs_a_guarded_call() -> None:
-    """Relies: `agent_core/middleware_gate.py:GatedCalls._answer`.
+    """Relies: `agent_core/middleware/gate.py:GatedCalls._answer`.
 
     It refuses what was not judged.
     """
@@ -138,7 +138,7 @@ def test_a_second_middleware_that_jumps_to_the_tools_runs_a_guarded_call() -> No
 
 
 def test_a_wrong_number_of_decisions_poisons_the_thread() -> None:
-    """Relies: `agent_core/middleware_gate.py:Review.after_model`.
+    """Relies: `agent_core/middleware/gate.py:Review.after_model`.
 
     It asks again until it fits.
     """
@@ -160,7 +160,7 @@ def test_a_wrong_number_of_decisions_poisons_the_thread() -> None:
 def test_a_limit_for_one_run_starts_again_at_every_resume(
     reviewed: tuple[str, ...], model_calls: int
 ) -> None:
-    """Relies: `agent_core/middleware_parts.py:SpendCaps.after_model`.
+    """Relies: `agent_core/middleware/parts.py:SpendCaps.after_model`.
 
     Its count outlives the pause.
     """
@@ -174,7 +174,7 @@ def test_a_limit_for_one_run_starts_again_at_every_resume(
 
 
 def test_a_limit_for_the_thread_holds_over_a_resume() -> None:
-    """Relies: `agent_core/middleware_parts.py:SpendCaps.before_model`.
+    """Relies: `agent_core/middleware/parts.py:SpendCaps.before_model`.
 
     It counts over the pause.
     """

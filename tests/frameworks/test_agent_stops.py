@@ -81,7 +81,7 @@ class JumpsUndeclared(Hook):
 def test_a_result_with_goto_end_stops_only_when_the_tool_returns_directly(
     direct: bool, model_calls: int
 ) -> None:
-    """Relies: `agent_core/middleware_stop.py:Stop.before_model`.
+    """Relies: `agent_core/middleware/stop.py:Stop.before_model`.
 
     It ends before the model instead.
     """
@@ -93,7 +93,7 @@ def test_a_result_with_goto_end_stops_only_when_the_tool_returns_directly(
 
 @pytest.mark.parametrize("direct", [True, False])
 def test_a_result_with_goto_end_and_a_relayed_answer_loops(direct: bool) -> None:
-    """Relies: `agent_core/middleware_stop.py:Stop.before_model`.
+    """Relies: `agent_core/middleware/stop.py:Stop.before_model`.
 
     The answer is relayed after the tools.
 
@@ -107,7 +107,7 @@ def test_a_result_with_goto_end_and_a_relayed_answer_loops(direct: bool) -> None
 
 
 def test_a_command_to_the_model_beside_a_hook_calls_the_model_twice() -> None:
-    """Relies: `agent_core/middleware_gate.py:GatedCalls.wrap_tool_call`.
+    """Relies: `agent_core/middleware/gate.py:GatedCalls.wrap_tool_call`.
 
     It returns messages only.
     """
@@ -120,7 +120,7 @@ def test_a_command_to_the_model_beside_a_hook_calls_the_model_twice() -> None:
 
 
 def test_a_declared_jump_ends_with_one_model_call_and_runs_once_after_all_tools() -> None:
-    """Relies: `agent_core/middleware_stop.py:Stop.before_model` in whole."""
+    """Relies: `agent_core/middleware/stop.py:Stop.before_model` in whole."""
     made: list[str] = []
     seen: list[str] = []
     paid = threading.Event()
@@ -136,7 +136,7 @@ def test_a_declared_jump_ends_with_one_model_call_and_runs_once_after_all_tools(
 
 @pytest.mark.parametrize("later", [(), (Notes([]),)], ids=["last", "before another"])
 def test_an_undeclared_jump_is_ignored_without_a_word(later: tuple[Notes, ...]) -> None:
-    """Relies: `agent_core/middleware_stop.py:Stop.before_model`, decorated with `hook_config`."""
+    """Relies: `agent_core/middleware/stop.py:Stop.before_model`, decorated with `hook_config`."""
     model = scripted(calls(call("pay")), DONE)
     result = agent(model, [effect("pay", [])], JumpsUndeclared(), *later).invoke(ASKED, THREAD)
     assert len(model.requests) == 2
@@ -144,7 +144,7 @@ def test_an_undeclared_jump_is_ignored_without_a_word(later: tuple[Notes, ...]) 
 
 
 def test_a_jump_passes_by_the_later_hooks_before_and_every_hook_after_the_model() -> None:
-    """Relies: `agent_core/middleware.py:countersign_stack`, which puts the stop last."""
+    """Relies: `agent_core/middleware/__init__.py:countersign_stack`, which puts the stop last."""
     seen: list[str] = []
     model = scripted(calls(call("pay")))
     stack = (Notes(seen, "first"), Jumps(), Notes(seen, "last"))
@@ -183,7 +183,7 @@ class Relays(Hook):
 
 
 def test_redaction_of_the_output_never_sees_a_relayed_answer() -> None:
-    """Relies: `agent_core/middleware_parts.py:Redaction`.
+    """Relies: `agent_core/middleware/parts.py:Redaction`.
 
     Each tool message is cleaned where it is made.
     """
@@ -194,7 +194,7 @@ def test_redaction_of_the_output_never_sees_a_relayed_answer() -> None:
 
 
 def test_redaction_of_tool_results_before_the_stop_works_and_leaves_artifacts_as_they_are() -> None:
-    """Relies: `agent_core/middleware_parts.py:Redaction`.
+    """Relies: `agent_core/middleware/parts.py:Redaction`.
 
     And `agent_core/contract.py:completed`'s data.
     """
@@ -209,7 +209,7 @@ def test_redaction_of_tool_results_before_the_stop_works_and_leaves_artifacts_as
 
 
 def test_malformed_arguments_end_the_turn_with_an_empty_answer() -> None:
-    """Relies: `agent_core/middleware_gate.py:GatedCalls.after_model`.
+    """Relies: `agent_core/middleware/gate.py:GatedCalls.after_model`.
 
     It counts them as calls.
     """
@@ -260,7 +260,7 @@ class Where(Hook):
 
 
 def test_under_ainvoke_a_hook_that_is_not_async_runs_on_the_event_loop() -> None:
-    """Relies: `agent_core/middleware_stop.py:Stop.abefore_model`.
+    """Relies: `agent_core/middleware/stop.py:Stop.abefore_model`.
 
     Whatever of the stack looks something up has an async twin that hands over to a thread.
     """

@@ -49,9 +49,12 @@ PLANTED = [
     Planted("rings", "agent_core/chat_models/offline.py", "import agent_core.toolset"),
     Planted("rings", "agent_core/gate.py", "import agent_core.graph"),
     Planted("rings", "agent_core/graph.py", "import agent_core.runs.models"),
-    Planted("rings", "agent_core/middleware.py", "import agent_core.graph"),
+    Planted("rings", "agent_core/middleware/__init__.py", "import agent_core.graph"),
     Planted("rings", "agent_core/graph.py", "import agent_core.harness.cases"),
     Planted("rings", "agent_core/stray.py", "import agent_core.errors"),
+    Planted("in-middleware", "agent_core/middleware/parts.py", "import agent_core.middleware.gate"),
+    Planted("in-middleware", "agent_core/middleware/stop.py", "import agent_core.middleware.gate"),
+    Planted("in-middleware", "agent_core/middleware/stray.py", "import agent_core.errors"),
     Planted("pure-ring", "agent_core/router.py", "import langgraph"),
     Planted("pure-ring", "agent_core/answer.py", "import django.utils.translation"),
     Planted("pure-ring", "agent_core/contract.py", "import pydantic"),
@@ -169,7 +172,7 @@ def test_every_app_keeps_its_inner_order_by_contract() -> None:
         for container in item["containers"]
     }
     apps = {"payments", "reviews", "tickets", "knowledge", "exports", "agent_core.runs"}
-    assert ordered == {*apps, "agent_core"}
+    assert ordered == {*apps, "agent_core", "agent_core.middleware"}
 
 
 def test_the_contracts_hold_no_list_of_excused_imports() -> None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from agent_core.contract import outcome_read, transient
 from agent_core.errors import ControlError
-from agent_core.middleware_messages import Answered, replies_mapped, told
+from agent_core.middleware.messages import Answered, replies_mapped, told
 from agent_core.toolset import crashed, reference_new
 
 logger = logging.getLogger(__name__)

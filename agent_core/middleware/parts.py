@@ -21,7 +21,7 @@ from langgraph.runtime import Runtime
 from agent_core.budget import Budget, Limits, Usage
 from agent_core.contract import RunContext
 from agent_core.errors import ContractBroken
-from agent_core.middleware_messages import (
+from agent_core.middleware.messages import (
     Answered,
     artifact_storable,
     masked,
@@ -30,7 +30,7 @@ from agent_core.middleware_messages import (
     sized,
     stubbed,
 )
-from agent_core.middleware_state import CountersignState, kept_fresh, kept_of, kept_timed
+from agent_core.middleware.state import CountersignState, kept_fresh, kept_of, kept_timed
 from agent_core.toolset import Toolset
 
 logger = logging.getLogger(__name__)

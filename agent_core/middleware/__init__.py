@@ -52,8 +52,8 @@ from langchain_core.tools import BaseTool
 from agent_core.budget import Limits
 from agent_core.contract import RunContext, Tool
 from agent_core.errors import ContractBroken
-from agent_core.middleware_gate import GatedCalls, Review
-from agent_core.middleware_parts import (
+from agent_core.middleware.gate import GatedCalls, Review
+from agent_core.middleware.parts import (
     Authorisation,
     OutputSize,
     Part,
@@ -62,7 +62,7 @@ from agent_core.middleware_parts import (
     SpendCaps,
     direct_refused,
 )
-from agent_core.middleware_stop import Stop
+from agent_core.middleware.stop import Stop
 from agent_core.router import STOP_MODES
 from agent_core.toolset import Toolset
 

@@ -18,9 +18,9 @@ from agent_core.chat_models.counting import next_prompt
 from agent_core.contract import outcome_read
 from agent_core.ending import batch_decided, polishes, run_end
 from agent_core.gate import tries_of
-from agent_core.middleware_messages import RELAYED, replies_completed
-from agent_core.middleware_parts import Part, Update
-from agent_core.middleware_state import (
+from agent_core.middleware.messages import RELAYED, replies_completed
+from agent_core.middleware.parts import Part, Update
+from agent_core.middleware.state import (
     CountersignState,
     answers_of,
     entries_put_in,

@@ -17,7 +17,7 @@ from agent_core.chat_models.reading import text_of
 from agent_core.contract import RunContext, policy_block
 from agent_core.gate import HELD_TEXT, Gated, history_entry, repeated
 from agent_core.host import RunEnd
-from agent_core.middleware_messages import UNANSWERED_TEXT, told
+from agent_core.middleware.messages import UNANSWERED_TEXT, told
 from agent_core.toolset import Toolset, invalid
 
 UNGATED_CODE = "call.ungated"

@@ -8,7 +8,7 @@ from typing import Final
 
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from agent_core.middleware_messages import UNANSWERED_TEXT, Answered, told
+from agent_core.middleware.messages import UNANSWERED_TEXT, Answered, told
 
 logger = logging.getLogger(__name__)
 

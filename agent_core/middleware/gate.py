@@ -18,9 +18,9 @@ from langgraph.types import interrupt
 from agent_core.contract import RunContext, policy_block
 from agent_core.ending import ANSWERED
 from agent_core.gate import Gate, blocked
-from agent_core.middleware_begun import Begun
-from agent_core.middleware_decisions import answer_problem
-from agent_core.middleware_foreign import (
+from agent_core.middleware.begun import Begun
+from agent_core.middleware.decisions import answer_problem
+from agent_core.middleware.foreign import (
     CallChanged,
     arguments_problem,
     exactly,
@@ -28,15 +28,15 @@ from agent_core.middleware_foreign import (
     must_pass,
     outcome_given,
 )
-from agent_core.middleware_listening import Pieces, formats_refused, listened, response_read
-from agent_core.middleware_messages import (
+from agent_core.middleware.listening import Pieces, formats_refused, listened, response_read
+from agent_core.middleware.messages import (
     UNANSWERED_TEXT,
     Answered,
     calls_minted,
     message_minted,
     told,
 )
-from agent_core.middleware_parts import (
+from agent_core.middleware.parts import (
     AGAIN,
     Part,
     Request,
@@ -45,7 +45,7 @@ from agent_core.middleware_parts import (
     Update,
     direct_refused,
 )
-from agent_core.middleware_state import (
+from agent_core.middleware.state import (
     CountersignState,
     entry_decided,
     entry_foreign,
