@@ -99,8 +99,15 @@ def _turning(turn: str, clocked: Sequence[Clocked]) -> Iterator[tuple[str, ...]]
         beside,
         f"{share.median:.1%} (90 % within {share.p90:.1%})",
         "none",
-        "",
+        host_told(share.median),
     )
+
+
+def host_told(share: float) -> str:
+    """Say on which side of the target the decision is with what the host adds; it has no target."""
+    if share < SHARE_TARGET:
+        return f"under {SHARE_TARGET:.0%}"
+    return f"above {SHARE_TARGET:.0%}: the host stores the batch in the database"
 
 
 def _harness(effort: Effort) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from tests.bench.deciding import BATCHES, batch_of
-from tests.bench.report import COLUMNS, SHORT, names, rows, table
+from tests.bench.report import COLUMNS, SHORT, WITH_DATABASE, host_told, names, rows, table
 from tests.bench.timing import Times
 from tests.bench.turns import TURNS, Clock, turns_clocked
 from tests.savings.play import Stage
@@ -24,7 +24,10 @@ def test_every_row_is_printed_in_order(stage: Stage) -> None:
     found = list(rows(stage, SHORT))
     assert [row[0] for row in found] == names()
     assert {len(row) for row in found} == {len(COLUMNS)}
-    assert {row[-1] for row in found} <= {"met", "missed", ""}
+    assert {row[-1] for row in found if WITH_DATABASE not in row[0]} <= {"met", "missed", ""}
+    assert {row[-2:] for row in found if WITH_DATABASE in row[0]} <= {
+        ("none", host_told(share)) for share in (0.5, 0.001)
+    }
     lines = table(found).splitlines()
     assert lines[0] == f"| {' | '.join(COLUMNS)} |"
     assert len(lines) == len(names()) + 2
@@ -56,6 +59,16 @@ def test_nine_of_ten_tries_are_within_the_ninetieth_percentile() -> None:
     times = Times([float(each) for each in range(1, 11)])
     assert (times.median, times.p90) == (5.5, 10.0)
     assert sum(each <= Times(list(range(100))).p90 for each in range(100)) == 91
+
+
+def test_what_the_host_adds_is_said_to_be_above_a_hundredth_and_why_without_a_verdict() -> None:
+    assert host_told(0.117) == "above 1%: the host stores the batch in the database"
+    assert host_told(0.009) == "under 1%"
+    for line in PAGE_TEXT.splitlines():
+        if line.startswith(f"| {WITH_DATABASE}"):
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            share = float(cells[4].partition("%")[0]) / 100
+            assert cells[5:] == ["none", host_told(share)]
 
 
 def test_the_page_shows_every_row_of_the_benchmark() -> None:

@@ -12,6 +12,7 @@ from tests.savings.collection import CollectionInvalid, collection_read
 from tests.savings.kept import kept_of, kept_write
 from tests.savings.measure import BASELINE, MODES, Trio, measure, missed
 from tests.savings.play import OFFLINE
+from tests.savings.repeats import again_measure, again_missed
 from tests.savings.report import PAGE, page_written, report
 from tests.savings.stage import stage_alone
 
@@ -35,9 +36,10 @@ def main() -> int:
     print(f"{len(requests)} requests in the modes {', '.join(MODES)}; this takes some minutes.")
     with stage_alone() as stage:
         trios = measure(requests, stage, _told)
-    text = report(trios, timezone.localdate())
+        again = again_measure(trios, stage) if _offline() else []
+    text = report(trios, timezone.localdate(), again)
     print(f"\n{text}")
-    wrong = list(missed(trios))
+    wrong = [*missed(trios), *again_missed(again)]
     print("".join(f"\n{sentence}" for sentence in wrong), file=sys.stderr)
     if options.update and not wrong:
         kept_write(kept_of(trios))
@@ -46,12 +48,16 @@ def main() -> int:
 
 
 def _complaint(*, update: bool, short: bool) -> str:
-    provider = not settings.CHAT_MODEL.startswith(OFFLINE)
-    if provider and not settings.GROQ_API_KEY:
+    if not _offline() and not settings.GROQ_API_KEY:
         return f"CHAT_MODEL is {settings.CHAT_MODEL}, and GROQ_API_KEY is not set."
-    if update and (short or provider):
+    if update and (short or not _offline()):
         return "Only a whole run with the offline models is kept."
     return ""
+
+
+def _offline() -> bool:
+    """A provider's model repeats or does not; only ours can be made to."""
+    return str(settings.CHAT_MODEL).startswith(OFFLINE)
 
 
 def _told(trio: Trio) -> None:

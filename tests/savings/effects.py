@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from exports.models import Export
-from payments.models import Intent, Invoice, Payment, Refund
+from payments.models import Intent, Invoice, Payment, Refund, Team
 from reviews.models import Review
 from tests.payments.processor import Processor
 from tickets.models import Note, Ticket
@@ -130,13 +130,14 @@ def _reviews() -> Iterable[tuple[Any, ...]]:
 
 
 def _tickets() -> Iterable[tuple[Any, ...]]:
+    teams = {str(team.pk): team.name for team in Team.objects.all()}
     for row in Ticket.objects.select_related("requester"):
         yield (
             row.subject,
             row.body,
             row.state,
             row.priority,
-            row.team_id,
+            teams.get(str(row.team_id), row.team_id),
             row.customer_id,
             row.payment_reference,
             row.requester.username,

@@ -20,10 +20,17 @@ from tests.savings.measure import (
     rows,
 )
 from tests.savings.play import OFFLINE, model_of
+from tests.savings.repeats import AGAINST, Again, again_table
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "savings.md"
 BEGIN: Final = "<!-- measured: written by `make savings UPDATE=1` -->"
 END: Final = "<!-- end of what was measured -->"
+
+AGAIN_TOLD: Final = f"""### With a model that repeats
+
+The same offline models (simulated) under {BASELINE}, made to call their last batch with effects
+once more before they answer. What they changed is compared with {AGAINST}, where the model is not
+asked again."""
 
 COLUMNS: Final = (
     "requests",
@@ -49,14 +56,15 @@ def models_named(trios: Sequence[Trio]) -> str:
     return ", ".join(f"{name} (simulated)" if name.startswith(OFFLINE) else name for name in names)
 
 
-def report(trios: Sequence[Trio], day: date) -> str:
-    """Return the whole report."""
+def report(trios: Sequence[Trio], day: date, again: Sequence[Again] = ()) -> str:
+    """Return the whole report; with the part about a model that repeats where one was played."""
     return "\n\n".join(
         (
             f"Model: {models_named(trios)}. Measured on {day.isoformat()}.",
             table(rows(trios)),
             effects_told(trios),
             target_told(rows(trios)),
+            *([AGAIN_TOLD, again_table(again)] if again else []),
         )
     )
 

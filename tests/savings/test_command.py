@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -12,8 +12,9 @@ import pytest
 from tests.savings import command
 from tests.savings.collection import MODELS, CollectionInvalid
 from tests.savings.measure import BASELINE, Trio
-from tests.savings.play import model_of
-from tests.savings.report import models_named
+from tests.savings.play import Played, model_of
+from tests.savings.repeats import Again
+from tests.savings.report import AGAIN_TOLD, models_named
 
 Run = Callable[..., int]
 
@@ -25,9 +26,10 @@ pytestmark = pytest.mark.timeout(300)
 def run(short: list[Trio], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command on what the short form has measured."""
 
-    def run(*arguments: str, trios: list[Trio] = short) -> int:
+    def run(*arguments: str, trios: list[Trio] = short, again: Sequence[Again] = ()) -> int:
         monkeypatch.setattr(command, "stage_alone", lambda: nullcontext(None))
         monkeypatch.setattr(command, "measure", lambda *_given: trios)
+        monkeypatch.setattr(command, "again_measure", lambda *_given: again)
         monkeypatch.setattr("sys.argv", ["savings", *arguments])
         return command.main()
 
@@ -63,6 +65,36 @@ def test_a_run_that_did_not_end_is_a_target_that_is_missed(
     assert run(trios=[{**trio, "polish": waits}]) == 1
     sentence = "charge-good-card did not end in mode polish: it is waiting."
     assert capsys.readouterr().err.strip() == sentence
+
+
+def test_what_a_model_that_repeats_has_changed_is_told_apart_and_is_a_target_that_is_missed(
+    run: Run, short: list[Trio], capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = [trio for trio in short if "polish" in trio]
+    hard, never = whole[0]["hard"], whole[0][BASELINE]
+    assert run(trios=whole, again=[Again(hard, never, repeated=_repeated(never))]) == 0
+    told = capsys.readouterr().out
+    assert AGAIN_TOLD in told
+    assert told.endswith("| all | 1 | 1 | 1 | 0 | 1 of 1 |\n| receipt | 1 | 1 | 1 | 0 | 1 of 1 |\n")
+    twice = replace(_repeated(never), effects={**never.effects, "payments": ()})
+    assert run(trios=whole, again=[Again(hard, never, repeated=twice)]) == 1
+    said = capsys.readouterr()
+    assert said.out.endswith("| 0 of 1 |\n")
+    assert "charge-good-card has changed something else when repeated: payments: " in said.err
+
+
+def _repeated(played: Played) -> Played:
+    batches = played.course.batches
+    return replace(played, course=replace(played.course, batches=(*batches, *batches)))
+
+
+def test_a_providers_model_is_not_asked_to_repeat(
+    run: Run, short: list[Trio], settings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.CHAT_MODEL, settings.GROQ_API_KEY = "groq:some", "x"
+    again = [Again(short[0]["hard"], short[0][BASELINE], short[0][BASELINE])]
+    run(trios=[trio for trio in short if "polish" in trio], again=again)
+    assert AGAIN_TOLD not in capsys.readouterr().out
 
 
 def test_it_ends_with_1_and_says_why_when_a_target_is_missed(
