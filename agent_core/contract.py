@@ -6,6 +6,8 @@ that a customer could read; ``artifact`` is a plain dict made by one of the four
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, cast, get_args
@@ -20,6 +22,12 @@ CONTRACT_VERSION: Final = 1
 
 Reason = Literal["completed", "transient", "fatal", "policy_block"]
 REASONS: Final[tuple[str, ...]] = get_args(Reason)
+
+DEEPEST: Final = 32
+"""The most levels of lists and dicts in what is stored; more is a mistake, such as a cycle."""
+
+# A zero byte and half of a surrogate pair: valid in JSON, refused by Postgres and by UTF-8.
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 class Artifact(TypedDict):
@@ -47,33 +55,56 @@ class Outcome:
 def _artifact(
     reason: Reason, stop: bool, code: str, already_applied: bool, data: Mapping[str, Any] | None
 ) -> Artifact:
-    plain = _plain(dict(data or {}), "data")
     return {
         "v": CONTRACT_VERSION,
         "reason": reason,
         "stop": stop,
-        "code": code,
+        "code": cast("str", plain(code, "code")),
         "already_applied": already_applied,
-        "data": cast("dict[str, Any]", plain),
+        "data": cast("dict[str, Any]", plain(dict(data or {}), "data")),
     }
 
 
-def _plain(value: object, where: str) -> object:
-    """Return `value` if it survives strict msgpack and JSON unchanged.
+def text_storable(text: str) -> str:
+    """Return the text with the mark of an unreadable sign for each that no row holds.
+
+    A sign that was only left out could turn one amount or reference into another. What is more than
+    text, such as an enum's value, comes back as text alone.
+    """
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def integer_storable(value: int) -> bool:
+    """Tell whether JSON, msgpack and a database column all hold it: signed 64 bits."""
+    return -(2**63) <= value < 2**63
+
+
+def plain(value: object, where: str, depth: int = 0) -> object:
+    """Return `value` as it survives strict msgpack, JSON and a database: a copy of plain types.
 
     Raises:
-        ContractBroken: it holds something else than primitives, lists and dicts with text keys.
+        ContractBroken: it holds something else than text, 64-bit integers, lists and dicts with
+            text keys, or nests deeper than `DEEPEST` levels (whatever holds itself does).
     """
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
+    if isinstance(value, str):
+        return text_storable(value)
     if isinstance(value, UUID):
         return str(value)
+    if isinstance(value, int):
+        if not integer_storable(value):
+            raise ContractBroken(f"{where} holds an integer of more than 64 bits.")
+        return int(value)
+    if depth > DEEPEST:
+        raise ContractBroken(f"{where[:80]} is nested deeper than {DEEPEST} levels.")
     if isinstance(value, list | tuple):
-        return [_plain(item, where) for item in value]
+        return [plain(item, where, depth + 1) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {key: _plain(item, f"{where}.{key}") for key, item in value.items()}
+        return {
+            text_storable(key): plain(item, f"{where}.{key}", depth + 1)
+            for key, item in value.items()
+        }
     raise ContractBroken(f"{where} holds a {type(value).__name__}, which an artifact cannot carry.")
 
 
@@ -165,7 +196,7 @@ class Tool:
     """One tool as the toolset registers it.
 
     - `run(context, **arguments)`: keyword arguments with annotations become the schema, its
-      docstring the description that the model reads.
+      docstring the description that the model reads. It and the functions below are plain ones.
     - `doing`, `done`: plain words for staff ("Looking up the customer", "Looked up the customer").
     - `right`: the permission the requester needs; without it the tool is neither offered nor run.
     - `effect`: it changes something. `may_stop`: its completed outcome may end the turn.
@@ -192,6 +223,12 @@ class Tool:
     propose: Callable[[RunContext, Mapping[str, Any], Facts], ReviewProposal] | None = None
 
     def __post_init__(self) -> None:
+        parts = (self.run, self.facts, self.identity, self.propose, *self.policies)
+        if any(_returns_later(part) for part in parts):
+            raise ContractBroken(
+                f"{self.name} has an async or generator function where a plain one is called: it "
+                "would return before anything is done. Write it as a plain function."
+            )
         if self.effect and self.identity is None:
             raise ContractBroken(f"{self.name} has a side effect and must define its identity.")
         if not self.effect and self.identity is not None:
@@ -201,3 +238,14 @@ class Tool:
     def runs_before_review(self) -> bool:
         """Tell whether a sibling's review does not hold this call up."""
         return self.before_review or not self.effect
+
+
+def _returns_later(function: object) -> bool:
+    """Tell whether a call of it only makes a coroutine or a generator."""
+    kinds = (
+        inspect.iscoroutinefunction,
+        inspect.isgeneratorfunction,
+        inspect.isasyncgenfunction,
+    )
+    called = (function, getattr(function, "__call__", None))  # noqa: B004 - its code is looked at
+    return any(kind(each) for kind in kinds for each in called)

@@ -15,7 +15,16 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic import Field as SchemaField
 
-from agent_core.contract import Artifact, RunContext, Tool, fatal, transient
+from agent_core.contract import (
+    Artifact,
+    RunContext,
+    Tool,
+    fatal,
+    outcome_read,
+    plain,
+    text_storable,
+    transient,
+)
 from agent_core.errors import ContractBroken, ControlError, CountersignError
 from agent_core.redaction import redacted, shortened
 
@@ -82,11 +91,11 @@ class Toolset:
     def structured(self, tool: Tool, context: RunContext | None) -> StructuredTool:
         """Return the LangChain tool, bound to the context of one call."""
 
-        def run(**arguments: Any) -> tuple[str, Artifact]:
+        def run(**arguments: Any) -> tuple[str, object]:
             if context is None:
                 raise ContractBroken(f"{tool.name} was called outside a run.")
             arguments.pop(REMAINING, None)
-            return tool.run(context, **arguments)
+            return _told(tool, context, tool.run(context, **arguments))
 
         return StructuredTool.from_function(
             func=run,
@@ -105,8 +114,15 @@ class Toolset:
         tool = self._tools.get(name)
         if tool is None:
             raise ArgumentsBad("There is no such tool. Use only the tools that are offered.")
+        schema = self._schemas[name]
+        # Models write null for what they leave out: then the argument's default holds.
+        given = {
+            each: value
+            for each, value in arguments.items()
+            if value is not None or each not in _optional(schema)
+        }
         try:
-            values = self._schemas[name].model_validate(dict(arguments)).model_dump()
+            values = schema.model_validate(given).model_dump()
         except ValidationError as error:
             problems = "; ".join(
                 f"{'.'.join(str(part) for part in problem['loc']) or 'call'}: {problem['msg']}"
@@ -135,22 +151,24 @@ class Toolset:
             "args": dict(arguments),
         }
         try:
+            self._schemas[tool.name].model_validate(dict(arguments))
+        except ValidationError as error:
+            logger.warning("tool.arguments_bad", extra={"tool": tool.name, "error": str(error)})
+            return _message(tool, context, *invalid("The details given do not fit."))
+        try:
             message = self.structured(tool, context).invoke(call)
+            return _message(tool, context, message.content, message.artifact)
         except (ControlError, GraphBubbleUp):
             raise
         except passes:
             raise
-        except ValidationError as error:
-            logger.warning("tool.arguments_bad", extra={"tool": tool.name, "error": str(error)})
-            return _message(tool, context, *invalid("The details given do not fit."))
-        except Exception:  # The boundary: whatever a tool raises, the run gets an outcome.
+        except Exception:  # The boundary: whatever a tool does, the run gets an outcome.
             reference = reference_new()
             logger.exception(
                 "tool.failed",
                 extra={"tool": tool.name, "call": str(context.call_id), "reference": reference},
             )
             return _message(tool, context, *crashed(reference))
-        return _message(tool, context, str(message.content), message.artifact)
 
 
 def invalid(problem: str) -> tuple[str, Artifact]:
@@ -169,11 +187,63 @@ def crashed(reference: str) -> tuple[str, Artifact]:
 
 def _message(tool: Tool, context: RunContext, content: str, artifact: object) -> ToolMessage:
     return ToolMessage(
-        content=shortened(redacted(content)),
+        content=shortened(redacted(text_storable(content))),
         artifact=artifact,
         tool_call_id=str(context.call_id),
         name=tool.name,
     )
+
+
+def _told(tool: Tool, context: RunContext, returned: object) -> tuple[str, object]:
+    """Return what a tool said, as text, and its artifact, None when nothing can store it.
+
+    Raises:
+        ContractBroken: it returned something else than text with an artifact.
+    """
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise ContractBroken(f"{tool.name} must return (content, artifact).")
+    artifact = _artifact_storable(tool, context, returned[1])
+    text = _text(returned[0])
+    if text.strip():
+        return text, artifact
+    outcome = outcome_read(artifact)
+    if outcome is None or outcome.reason != "completed":
+        raise ContractBroken(f"{tool.name} returned no text.")
+    # It is done. To call it failed would be worse than to say so in fewer words.
+    logger.error("tool.textless", extra={"tool": tool.name, "call": str(context.call_id)})
+    return f"{tool.done}.", artifact
+
+
+def _text(content: object) -> str:
+    """Return text, or LangChain's text blocks joined; nothing for what is not text throughout."""
+    if isinstance(content, str):
+        return text_storable(content)
+    texts: list[str] = []
+    for block in content if isinstance(content, list) else ():
+        is_text = isinstance(block, dict) and block.get("type") == "text"
+        text = block.get("text") if is_text else block
+        if not isinstance(text, str):
+            return ""
+        texts.append(text)
+    return text_storable("".join(texts))
+
+
+def _artifact_storable(tool: Tool, context: RunContext, artifact: object) -> object:
+    """Leave out what cannot be stored: it would fail the checkpoint behind the effect."""
+    try:
+        return plain(artifact, "artifact")
+    except Exception:  # A stranger's class may raise anything; the outcome is unclear then.
+        logger.warning(
+            "artifact.unstorable",
+            extra={"tool": tool.name, "call": str(context.call_id)},
+            exc_info=True,
+        )
+        return None
+
+
+def _optional(schema: type[BaseModel]) -> frozenset[str]:
+    fields = schema.model_fields.items()
+    return frozenset(name for name, field in fields if not field.is_required())
 
 
 def _schema(tool: Tool) -> type[BaseModel]:

@@ -2,24 +2,25 @@
 
 LangChain repairs a streamed call that breaks off: ``{"amount": "50`` becomes an amount of 50, and
 the 500.00 that was meant is lost. What is not one complete JSON object here counts as malformed.
-Signs that no database can hold are replaced here, before anything is looked up or stored.
+The same goes for what only looks like JSON (``NaN``, one name given twice) and for numbers and
+nesting that nothing can store. Signs that no database can hold are replaced here, before anything
+is looked up or stored.
 """
 
 from __future__ import annotations
 
 import json
-import re
+import math
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
+from agent_core.contract import DEEPEST, integer_storable, text_storable
+
 NAMELESS: Final = "unknown"
 OUT_OF_ROOM: Final = frozenset({"length", "max_tokens"})
 """Why a model stopped, in providers' words, when it had more to write than room."""
-
-# A zero byte and half of a surrogate pair: valid in JSON, refused by Postgres and by UTF-8.
-_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,31 +76,47 @@ def calls_read(message: AIMessage) -> list[AskedCall]:
 def _asked(message: AIMessage) -> list[AskedCall]:
     if isinstance(message, AIMessageChunk) and message.tool_call_chunks:
         return [_strict(each["name"], each["args"]) for each in message.tool_call_chunks]
-    asked = [
-        AskedCall(storable(call["name"]), storable(dict(call["args"])))
-        for call in message.tool_calls
-    ]
-    broken = [storable(call["name"] or NAMELESS) for call in message.invalid_tool_calls]
-    return asked + [AskedCall(name, malformed=True) for name in broken]
+    asked = [_call(call["name"], call["args"]) for call in message.tool_calls]
+    return asked + [_call(call["name"], None) for call in message.invalid_tool_calls]
 
 
 def _strict(name: str | None, written: str | None) -> AskedCall:
     try:
-        arguments = json.loads(written) if written else {}
-    except ValueError:
-        arguments = None
-    if not name or not isinstance(arguments, dict):
+        return _call(name, json.loads(written, object_pairs_hook=_once) if written else {})
+    except (ValueError, RecursionError):
+        return _call(name, None)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse an object that gives one name two values: readers disagree about which one holds."""
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise ValueError("a name is given twice")
+    return given
+
+
+def _call(name: str | None, arguments: object) -> AskedCall:
+    if not name or not isinstance(arguments, dict) or not _holdable(arguments):
         return AskedCall(storable(name or NAMELESS), malformed=True)
     return AskedCall(storable(name), storable(arguments))
 
 
-def storable(value: Any) -> Any:
-    """Return what a model wrote with the mark of an unreadable sign for each that no row holds.
+def _holdable(value: object, depth: int = 0) -> bool:
+    """Tell whether a number is one that JSON has and that can be stored, and nothing too deep."""
+    if isinstance(value, int):
+        return integer_storable(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if not isinstance(value, list | dict):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return depth <= DEEPEST and all(_holdable(item, depth + 1) for item in inner)
 
-    A sign that was only left out could turn one amount or reference into another.
-    """
+
+def storable(value: Any) -> Any:
+    """Return what a model wrote as it can be stored: every text in it as `text_storable` has it."""
     if isinstance(value, str):
-        return _UNSTORABLE.sub("\ufffd", value)
+        return text_storable(value)
     if isinstance(value, list):
         return [storable(item) for item in value]
     if isinstance(value, dict):

@@ -26,10 +26,37 @@ def _streamed(*wanted: tuple[str, str]) -> AIMessageChunk:
         "[1]",
         '"PAY-1"',
         "{} {}",
+        '{"amount": NaN}',
+        '{"amounts": [{"low": Infinity}, -Infinity]}',
+        '{"amount": 1e999}',
+        '{"amount": 9223372036854775808}',
+        '{"amount": 1' + "0" * 5000 + "}",
+        '{"amount": 5, "amount": 500}',
+        '{"payments": [{"amount": 5, "amount": 5}]}',
+        '{"x": ' + "[" * 40 + "]" * 40 + "}",
+        '{"x": ' + "[" * 100_000 + "]" * 100_000 + "}",
     ],
+    ids=lambda written: written[:40],
 )
-def test_what_is_not_one_whole_object_is_malformed(written: str) -> None:
+def test_what_is_not_one_whole_object_that_can_be_stored_is_malformed(written: str) -> None:
     assert calls_read(_streamed(("refund", written))) == [AskedCall("refund", malformed=True)]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**63, [{"n": -float("inf")}]])
+def test_in_a_whole_message_too_a_number_that_json_or_a_row_cannot_hold_is_malformed(
+    value: object,
+) -> None:
+    args = {"amount": value}
+    message = AIMessage(
+        "", tool_calls=[{"id": "1", "name": "refund", "args": args, "type": "tool_call"}]
+    )
+    assert calls_read(message) == [AskedCall("refund", malformed=True)]
+
+
+def test_null_a_fraction_and_the_largest_numbers_are_read_as_they_stand() -> None:
+    written = '{"a": null, "b": 1.5, "c": [9223372036854775807, -9223372036854775808], "d": true}'
+    arguments = {"a": None, "b": 1.5, "c": [2**63 - 1, -(2**63)], "d": True}
+    assert calls_read(_streamed(("refund", written))) == [AskedCall("refund", arguments)]
 
 
 def test_the_framework_alone_would_have_taken_the_shorter_amount() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import functools
 import inspect
 import json
 import math
@@ -16,6 +18,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agent_core.contract import (
     CONTRACT_VERSION,
+    DEEPEST,
     REASONS,
     Artifact,
     Outcome,
@@ -84,11 +87,75 @@ def test_what_an_artifact_cannot_carry_is_refused_where_it_is_made(value: object
         completed("a.b", stop=True, data={"value": value})
 
 
+MAKERS: tuple[Callable[..., Artifact], ...] = (
+    functools.partial(completed, stop=True),
+    transient,
+    fatal,
+    policy_block,
+)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**70, 10**5000], ids=int.bit_length)
+def test_an_integer_that_no_store_holds_is_refused_where_it_is_made(
+    make: Callable[..., Artifact], number: int
+) -> None:
+    """Found later, it would fail the checkpoint behind the effect, at every resume anew."""
+    with pytest.raises(ContractBroken, match="more than 64 bits"):
+        make("a.b", data={"rows": [{"n": number}]})
+    largest = {"least": -(2**63), "most": 2**63 - 1}
+    assert make("a.b", data=largest)["data"] == largest
+
+
+def test_what_holds_itself_or_is_absurdly_deep_is_refused_and_runs_into_no_other_limit() -> None:
+    ring: dict[str, Any] = {}
+    ring["again"] = [ring, ring]
+    well: dict[str, Any] = {}
+    for _level in range(5_000):
+        well = {"down": well}
+    for endless in (ring, well):
+        with pytest.raises(ContractBroken, match="nested deeper than 32 levels"):
+            fatal("a.b", data=endless)
+    deepest: Any = 1
+    for _level in range(DEEPEST):
+        deepest = [deepest]
+    assert fatal("a.b", data={"x": deepest})["data"] == {"x": deepest}
+
+
+class Word(enum.StrEnum):
+    GONE = "gone\x00"
+
+
+class Shouted(str):
+    def __str__(self) -> str:
+        return "SHOUTED"
+
+
+class Number(enum.IntEnum):
+    TWO = 2
+
+
+def test_what_is_more_than_text_or_a_number_is_kept_as_just_that() -> None:
+    data: Any = {Shouted("k"): Word.GONE, "s": Shouted("s"), "n": Number.TWO, "d": {"t": (True,)}}
+    made = fatal(Word.GONE, data=data)
+    assert made["code"] == "gone\ufffd"
+    assert made["data"] == {"k": "gone\ufffd", "s": "s", "n": 2, "d": {"t": [True]}}
+    assert {type(made["code"]), *map(type, made["data"])} == {str}
+    assert [type(value) for value in made["data"].values()] == [str, str, int, dict]
+
+
+def test_signs_that_no_row_can_hold_are_marked_and_never_left_out() -> None:
+    made = fatal("a\x00b", data={"\ud83d": ["PAY-\udfff1", "\U0001f600"]})
+    assert made["code"] == "a\ufffdb"
+    assert made["data"] == {"\ufffd": ["PAY-\ufffd1", "\U0001f600"]}
+
+
 @given(st.dictionaries(st.text(), plain, max_size=4))
-def test_an_artifact_survives_json_and_strict_msgpack_unchanged(data: dict[str, Any]) -> None:
-    artifact = completed("a.b", stop=True, data=data)
-    # JSON has no integers beyond the range of a double in other readers; Python's own keeps them.
-    assert json.loads(json.dumps(artifact)) == artifact
+def test_an_artifact_survives_json_and_utf_8_unchanged(data: dict[str, Any]) -> None:
+    artifact = completed("a.b", stop=True, data=_in_range(data))
+    said = json.dumps(artifact, ensure_ascii=False).encode()
+    assert json.loads(said) == artifact
+    assert b"\\u0000" not in said
 
 
 # LangGraph 0.6 knows no strict reading; a dict of primitives must not need a lenient one.
@@ -104,18 +171,21 @@ def test_an_artifact_comes_back_equal_from_a_checkpoint(data: dict[str, Any]) ->
 
 
 def _in_range(value: Any) -> Any:
-    """Keep integers within 64 bits, as every amount and count of ours is."""
+    """Keep integers within 64 bits, and leave out the zero byte, which would be marked."""
+    if isinstance(value, str):
+        return value.replace("\x00", "")
     if isinstance(value, bool) or not isinstance(value, int | list | dict):
         return value
     if isinstance(value, int):
         return max(-(2**63), min(2**63 - 1, value))
     if isinstance(value, list):
         return [_in_range(item) for item in value]
-    return {key: _in_range(item) for key, item in value.items()}
+    return {_in_range(key): _in_range(item) for key, item in value.items()}
 
 
 @given(st.sampled_from(REASONS), codes, st.dictionaries(st.text(), plain, max_size=3))
 def test_what_a_constructor_made_is_read_back(reason: str, code: str, data: dict[str, Any]) -> None:
+    data = _in_range(data)
     made: dict[str, Callable[[], Artifact]] = {
         "completed": lambda: completed(code, stop=True, data=data),
         "transient": lambda: transient(code, data=data),
@@ -184,6 +254,40 @@ def test_an_effect_without_an_identity_and_a_read_with_one_are_refused() -> None
         _tool(effect=True)
     with pytest.raises(ContractBroken, match="reads are never cached"):
         _tool(identity=_identity)
+
+
+async def _later(*_given: Any) -> Any:
+    """Do it later."""
+
+
+def _piecewise(*_given: Any) -> Any:
+    """Do it in pieces."""
+    yield
+
+
+async def _later_piecewise(*_given: Any) -> Any:
+    """Do it in pieces, later."""
+    yield
+
+
+class _Callable:
+    async def __call__(self, *_given: Any) -> Any:
+        """Do it later."""
+
+
+LATER = (_later, _piecewise, _later_piecewise, functools.partial(_later), _Callable())
+
+
+@pytest.mark.parametrize("part", ["run", "facts", "identity", "propose", "policies"])
+@pytest.mark.parametrize("function", LATER)
+def test_a_function_that_would_return_before_anything_is_done_is_refused(
+    part: str, function: Any
+) -> None:
+    given = {"effect": True, "identity": _identity, part: function}
+    if part == "policies":
+        given[part] = (function,)
+    with pytest.raises(ContractBroken, match="probe has an async or generator function"):
+        _tool(**given)
 
 
 @pytest.mark.parametrize(
