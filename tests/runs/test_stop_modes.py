@@ -199,8 +199,8 @@ def test_of_a_measured_run_that_broke_off_nobody_says_where_it_would_have_stoppe
 @pytest.mark.parametrize(
     ("rewritten", "note"),
     [
-        ("Good: paid 5.", "kept"),
-        ("Good: paid 6.", "facts lost"),
+        ("Good news: paid 5.", "kept"),
+        ("Good news: paid 6.", "facts lost"),
         (RuntimeError("away"), "model failed"),
     ],
 )
@@ -227,7 +227,7 @@ def test_a_polished_answer_is_never_seen_before_it_was_compared(
     monkeypatch.setattr(
         "agent_core.runs.live.delta_publish", lambda *_args: pieces.append(str(_args[-1]))
     )
-    script([("probe_pay", {"amount": "5"})], "Good: paid 6.")
+    script([("probe_pay", {"amount": "5"})], "Good news: paid 6.")
 
     run = say("pay 5")
 
@@ -254,7 +254,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, *options: str) -> str:
 def test_ask_keeps_the_mode_for_the_conversation(
     script: Play, tom: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script([("probe_pay", {"amount": "5"})], "Good: paid 5.")
+    script([("probe_pay", {"amount": "5"})], "Good news: paid 5.")
 
     said = asked(monkeypatch, "--as", "tom", "--stop-mode", "polish")
 
