@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agent_core import answer, graph, router
+from agent_core import answer, ending, graph, router
 from agent_core.contract import Tool, outcome_read
 from agent_core.harness import mixes as mixing
 from agent_core.harness import oracle
@@ -156,7 +156,7 @@ def _block_goes_on(patch: pytest.MonkeyPatch) -> None:
 
 
 def _decides(patch: pytest.MonkeyPatch, decide: Callable[..., Decision]) -> None:
-    patch.setattr(graph, "decide", decide)
+    patch.setattr(ending, "decide", decide)
 
 
 def _unclear_is_completed(patch: pytest.MonkeyPatch) -> None:
@@ -166,14 +166,10 @@ def _unclear_is_completed(patch: pytest.MonkeyPatch) -> None:
 
 
 def _rules_swapped(patch: pytest.MonkeyPatch) -> None:
-    going_on = router._going_on_rule
-
-    def swapped(batch: Any) -> str:
-        rule = going_on(batch)
-        reasons = {call.outcome.reason for call in batch if call.outcome}
-        return "transient" if "transient" in reasons else rule
-
-    patch.setattr(router, "_going_on_rule", swapped)
+    names = list(router._RULES)
+    at, to = names.index("unclear"), names.index("transient")
+    names[at], names[to] = names[to], names[at]
+    patch.setattr(router, "_RULES", {name: router._RULES[name] for name in names})
 
 
 def _first_reply_lost(patch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ _PURE: Final = (
 _GRAPH: Final = (
     "tests/core/test_chat_models_reading.py",
     "tests/core/test_toolset.py",
+    "tests/core/test_tries.py",
     "tests/core/test_polish.py",
     # Its mixes are played by the harness itself, which runs in every set.
     "tests/core/test_harness.py",
