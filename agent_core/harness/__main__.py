@@ -11,7 +11,13 @@ from typing import Final
 
 from agent_core.errors import ContractBroken, CountersignError
 from agent_core.harness.cases import CASES, Case
-from agent_core.harness.golden import FOLDER, golden_diff, golden_text, golden_update
+from agent_core.harness.golden import (
+    FOLDER,
+    golden_diff,
+    golden_text,
+    golden_update,
+    goldens_left_over,
+)
 from agent_core.harness.mixes import Mix, all_problems, mixes
 from agent_core.harness.play import ORCHESTRATIONS, played
 from agent_core.harness.tools_report import tools_report
@@ -20,6 +26,7 @@ PASSED: Final = 0
 FAILED: Final = 1
 UNKNOWN: Final = 2
 UNPROVED: Final = 3
+INTERRUPTED: Final = 130
 
 _SHOWN: Final = 20
 
@@ -46,24 +53,28 @@ examples:
   python -m agent_core.harness --tools shop.tools:TOOLS --examples shop.tools:EXAMPLES
 
 exit status: 0 all right, 1 something is not, 2 nothing of that name,
-3 a tool that no example has called, so that nothing is proved of it
+3 a tool that no example has called, or that raised in each of them, so that
+nothing is proved of it, 130 interrupted
 """
 
 
 def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     """Run one command.
 
-    Return 0 when all is right, 1 when something is not, 2 when there is nothing of a name, and 3
-    when nothing is wrong but a tool was never called.
+    Return 0 when all is right, 1 when something is not, 2 when there is nothing of a name, 3 when
+    nothing is wrong but no call of a tool came to an outcome, and 130 when it was interrupted.
     """
-    chosen = _parser().parse_args(arguments)
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    if chosen.tools is None and (chosen.examples, chosen.context) != (None, None):
+        parser.error("--examples and --context say how to call the tools of --tools")
     if chosen.list:
         sys.stdout.write("".join(f"{case.name}\n" for case in CASES))
         return PASSED
     # Probes break on purpose; their tracebacks would drown what is wrong.
     logging.disable(logging.CRITICAL)
     try:
-        if chosen.tools:
+        if chosen.tools is not None:
             return _tools(chosen)
         return _cases(chosen, folder)
     except ContractBroken as error:
@@ -72,6 +83,8 @@ def main(arguments: Sequence[str] | None = None, folder: Path = FOLDER) -> int:
     except CountersignError as error:
         sys.stderr.write(f"{error}\n")
         return UNKNOWN
+    except KeyboardInterrupt:
+        return INTERRUPTED
     finally:
         logging.disable(logging.NOTSET)
 
@@ -124,6 +137,9 @@ def _cases(chosen: argparse.Namespace, folder: Path) -> int:
     differing = [case.name for case in cases if not _as_kept(case, chosen, folder)]
     sys.stdout.write(_summary(len(cases), differing, updated=chosen.update))
     wrong = bool(differing) and not chosen.update
+    if not chosen.names and (left := goldens_left_over([case.name for case in CASES], folder)):
+        sys.stdout.write(f"No case is compared with {', '.join(left)}. Delete what is left over.\n")
+        wrong = True
     if not chosen.names and not chosen.update:
         every = mixes(every_triple=chosen.all)
         wrong = not _mixes_right(every, chosen.jobs) or wrong

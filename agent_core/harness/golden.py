@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +23,12 @@ class GoldenBroken(CountersignError):
     code = "harness.golden_broken"
 
 
+class GoldenNoText(GoldenBroken):
+    """A golden is no text at all."""
+
+    code = "harness.golden_no_text"
+
+
 def golden_path(case: str, folder: Path = FOLDER) -> Path:
     """Return where the transcripts of a case are kept."""
     return folder / f"{case}.txt"
@@ -33,12 +39,19 @@ def golden_kept(case: str, folder: Path = FOLDER) -> dict[str, str]:
 
     Raises:
         GoldenBroken: a section bears no name of an orchestration.
+        GoldenNoText: it is not UTF-8.
     """
     path = golden_path(case, folder)
     if not path.exists():
         return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise GoldenNoText(
+            f"{path.name} is no UTF-8 text from byte {error.start} on; --update writes it anew."
+        ) from None
     kept: dict[str, str] = {}
-    for section in f"\n{path.read_text(encoding='utf-8')}".split(f"\n{_MARK}")[1:]:
+    for section in f"\n{text}".split(f"\n{_MARK}")[1:]:
         name, _end, text = section.partition("\n")
         if name not in SECTIONS or name in kept:
             raise GoldenBroken(f"{path.name} has an unknown section or one twice: {name!r}.")
@@ -52,9 +65,12 @@ def golden_diff(case: str, now: Mapping[str, Transcript], folder: Path = FOLDER)
     Only the orchestrations that were played are compared.
 
     Raises:
-        GoldenBroken: what is kept cannot be read.
+        GoldenBroken: what is kept was not written by any of them.
     """
-    kept = golden_kept(case, folder)
+    try:
+        kept = golden_kept(case, folder)
+    except GoldenNoText as error:
+        return str(error)
     lines = difflib.unified_diff(
         _text({name: kept[name] for name in now if name in kept}).splitlines(),
         golden_text(now).splitlines(),
@@ -67,15 +83,25 @@ def golden_diff(case: str, now: Mapping[str, Transcript], folder: Path = FOLDER)
 
 
 def golden_update(case: str, now: Mapping[str, Transcript], folder: Path = FOLDER) -> None:
-    """Keep what was played; what another installation has played stays.
+    """Keep what was played; what another installation has played stays, if it can be read.
 
     Raises:
-        GoldenBroken: what is kept cannot be read.
+        GoldenBroken: what is kept was not written by any of them.
     """
     written = {name: transcript.written() for name, transcript in now.items()}
     folder.mkdir(exist_ok=True)
-    text = _text({**golden_kept(case, folder), **written})
+    try:
+        kept = golden_kept(case, folder)
+    except GoldenNoText:
+        kept = {}
+    text = _text({**kept, **written})
     golden_path(case, folder).write_text(text, encoding="utf-8")
+
+
+def goldens_left_over(cases: Iterable[str], folder: Path = FOLDER) -> list[str]:
+    """Return the files of goldens that no case is compared with."""
+    used = {golden_path(case, folder).name for case in cases}
+    return sorted({path.name for path in folder.glob("*.txt")} - used)
 
 
 def golden_text(now: Mapping[str, Transcript]) -> str:

@@ -6,8 +6,10 @@ import itertools
 import logging
 import multiprocessing
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -147,8 +149,30 @@ def all_problems(
     # Fresh processes: a fork of one that has threads may hang.
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=fresh, initializer=_quiet) as pool:
-        found = pool.map(partial(mix_problems, on=on), which, chunksize=20)
-        return [problem for problems in found for problem in problems]
+        try:
+            with _uninterrupted():
+                found = pool.map(partial(mix_problems, on=on), which, chunksize=20)
+            return [problem for problems in found for problem in problems]
+        except KeyboardInterrupt:
+            # Else the pool plays all that waits before it ends.
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Start processes that leave an interrupt from the terminal to their parent.
+
+    It reaches every process there. A mask is handed on to a new one, from its first moment.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _quiet() -> None:

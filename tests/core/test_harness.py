@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -171,32 +173,121 @@ def test_list_names_the_cases_and_show_prints_what_was_played(
     assert shown.startswith("# receipt\n== graph\npath: prepare model gate act_allowed review")
 
 
+def _only_a_receipt(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Leave one case, kept in this folder."""
+    monkeypatch.setattr(command, "CASES", [NAMED["receipt"]])
+    assert main(["receipt", "--update"], folder) == 0
+    capsys.readouterr()
+
+
 def test_without_a_name_the_mixes_are_played_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = " and ".join(ORCHESTRATIONS)
-    monkeypatch.setattr(command, "CASES", [NAMED["receipt"]])
+    _only_a_receipt(tmp_path, monkeypatch, capsys)
     monkeypatch.setattr(command, "all_problems", lambda _mixes, _jobs: [])
-    assert main([]) == 0
+    assert main([], tmp_path) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0] == f"1 case on {names}: all as kept."
     assert out[1].endswith(f" mixes on {names}: all as the table says.")
     monkeypatch.setattr(command, "all_problems", lambda _mixes, _jobs: ["a: wrong", "b: wrong"])
-    assert main([]) == 1
+    assert main([], tmp_path) == 1
     assert capsys.readouterr().out.endswith(": 2 differences.\n  a: wrong\n  b: wrong\n")
     monkeypatch.setattr(command, "all_problems", lambda _mixes, _jobs: ["a: wrong"] * 30)
-    assert main([]) == 1
+    assert main([], tmp_path) == 1
     assert capsys.readouterr().out.endswith("  a: wrong\n  and 10 more.\n")
 
 
 def test_all_plays_every_triple_of_the_mixes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "CASES", [NAMED["receipt"]])
+    _only_a_receipt(tmp_path, monkeypatch, capsys)
     monkeypatch.setattr(command, "all_problems", lambda _mixes, _jobs: [])
     for arguments, every in (([], mixes()), (["--all"], mixes(every_triple=True))):
-        assert main(arguments) == 0
+        assert main(arguments, tmp_path) == 0
         assert f"\n{len(every)} mixes on " in capsys.readouterr().out
+
+
+def test_a_golden_without_a_case_is_told_as_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _only_a_receipt(tmp_path, monkeypatch, capsys)
+    monkeypatch.setattr(command, "all_problems", lambda _mixes, _jobs: [])
+    for name in ("rumour", "gossip"):
+        golden_path(name, tmp_path).write_text("== graph\n")
+    assert main([], tmp_path) == 1
+    said = "No case is compared with gossip.txt, rumour.txt. Delete what is left over.\n"
+    assert said in capsys.readouterr().out
+    assert main(["--update"], tmp_path) == 1
+    assert said in capsys.readouterr().out
+    assert main(["receipt"], tmp_path) == 0
+
+
+def test_a_golden_that_is_no_text_is_a_difference_and_update_settles_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    golden_path("receipt", tmp_path).write_bytes(b"== graph\nrule: \xff\n")
+    assert main(["receipt", "decline"], tmp_path) == 1
+    said = capsys.readouterr().out
+    assert "receipt.txt is no UTF-8 text from byte 15 on; --update writes it anew." in said
+    assert "2 not as kept: receipt, decline." in said
+    assert main(["receipt", "--update"], tmp_path) == 0
+    assert main(["receipt"], tmp_path) == 0
+
+
+@pytest.mark.parametrize("option", ["--examples", "--context"])
+def test_what_is_said_of_tools_without_tools_is_refused(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([option, "shop:THINGS"])
+    assert ended.value.code == 2
+    assert "say how to call the tools of --tools" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_it_quietly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> list[str]:
+        raise KeyboardInterrupt
+
+    _only_a_receipt(tmp_path, monkeypatch, capsys)
+    monkeypatch.setattr(command, "all_problems", interrupted)
+    assert main([], tmp_path) == 130
+    assert capsys.readouterr().err == ""
+    assert not logging.root.manager.disable
+
+
+def test_an_interrupt_from_the_terminal_while_its_processes_begin_ends_it_quietly(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "command.py"
+    script.write_text(
+        "import sys\n"
+        "if __name__ != '__main__':\n"
+        "    print('begun', flush=True)\n"
+        "from pathlib import Path\n"
+        "from agent_core.harness import __main__ as command\n"
+        "if __name__ == '__main__':\n"
+        "    command.CASES = []\n"
+        "    sys.exit(command.main(['--jobs', '2'], Path(sys.argv[1])))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout
+        assert any("begun" in line for line in process.stdout)
+        os.killpg(process.pid, signal.SIGINT)
+        _out, said = process.communicate()
+    assert (process.returncode, said) == (130, "")
 
 
 def test_it_runs_alone_without_django_and_without_a_database() -> None:
