@@ -12,8 +12,21 @@ from uuid import uuid4
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.errors import GraphBubbleUp
 
-from agent_core.contract import CONTRACT_VERSION, REASONS, RunContext, Tool, outcome_read
+from agent_core.contract import (
+    CONTRACT_VERSION,
+    REASONS,
+    Outcome,
+    RunContext,
+    Tool,
+    completed,
+    fatal,
+    outcome_read,
+    policy_block,
+    transient,
+)
+from agent_core.errors import ContractBroken, ControlError
 from agent_core.gate import Gate, Gated, identity_of
 from agent_core.harness.findings import Finding, Raised, attempted
 from agent_core.toolset import ArgumentsBad, Toolset
@@ -41,16 +54,18 @@ def call_findings(tool: Tool | BaseTool, arguments: Arguments, acting: RunContex
         found = list(_called(tool, arguments, context))
     else:
         found = list(_invoked(tool, arguments, context))
-    return [Finding(each.check, f"{each.text} Called with {_short(arguments)}.") for each in found]
+    return [replace(each, text=f"{each.text} Called with {_short(arguments)}.") for each in found]
 
 
 def _called(tool: Tool, arguments: Arguments, context: RunContext) -> Iterator[Finding]:
     toolset = Toolset([tool])
-    try:
-        given = toolset.checked(tool.name, arguments).arguments
-    except ArgumentsBad as error:
-        yield Finding("example", f"The example does not fit its arguments: {error}")
+    checked = attempted(lambda: toolset.checked(tool.name, arguments))
+    if isinstance(checked, Raised):
+        bad = isinstance(checked.error, ArgumentsBad)
+        told = checked.error if bad else f"checking it raises {checked.told}."
+        yield Finding("example", f"The example does not fit its arguments: {told}")
         return
+    given = checked.arguments
     judged = attempted(lambda: _judged(tool, toolset, given, context))
     if isinstance(judged, Raised):
         yield Finding(
@@ -92,13 +107,31 @@ def _invoked(tool: BaseTool, arguments: Arguments, context: RunContext) -> Itera
 
 def _ended(tool: Tool | BaseTool, ended: object) -> Iterator[Finding]:
     if isinstance(ended, Raised):
-        yield Finding(
-            "raises",
-            f"It raises {ended.told}. The boundary can only say that something broke: return "
-            "transient(...) or fatal(...) with a text that helps.",
-        )
+        yield _raised(ended)
         return
     yield from _said(tool, ended)
+
+
+def _raised(raised: Raised) -> Finding:
+    error = raised.error
+    if isinstance(error, ContractBroken):
+        return Finding(
+            "contract",
+            f"It does not keep the contract: {error} The boundary makes the call fatal, whatever "
+            "was done before.",
+        )
+    if isinstance(error, ControlError | GraphBubbleUp) or not isinstance(error, Exception):
+        return Finding(
+            "ends",
+            f"It raises {raised.told}, which no boundary turns into an outcome: the run or its "
+            "process would end there. Return transient(...) or fatal(...).",
+        )
+    return Finding(
+        "raises",
+        f"It raises {raised.told}. The boundary makes that fatal and can only say that something "
+        "broke: return transient(...) or fatal(...) where more can be said.",
+        breaks=False,
+    )
 
 
 def _identity(tool: Tool, arguments: Arguments, context: RunContext) -> Iterator[Finding]:
@@ -139,11 +172,19 @@ def _artifact(tool: Tool | BaseTool, artifact: object) -> Iterator[Finding]:
             "transient(...), fatal(...) or policy_block(...).",
         )
         return
-    if not _survives(artifact):
+    made = attempted(lambda: _made(outcome))
+    if isinstance(made, Raised) or attempted(lambda: _survives(artifact)) is not True:
         yield Finding(
             "plain",
-            "Its artifact does not come back from storage as it was. Put only text, whole "
-            "numbers, true, false, null, lists and dicts with text keys into it.",
+            "Its artifact does not come back from storage as it was. Put only text, whole numbers "
+            "of 64 bits, true, false, null, lists and dicts with text keys into it, a few levels "
+            "deep.",
+        )
+    elif json.dumps(made, sort_keys=True) != json.dumps(artifact, sort_keys=True):
+        yield Finding(
+            "artifact",
+            f"No constructor makes its artifact: {_made_by_hand(made, artifact)}. Make it with "
+            "completed(...), transient(...), fatal(...) or policy_block(...).",
         )
     stops = outcome.reason == "completed" and outcome.stop
     if isinstance(tool, Tool) and stops and not tool.may_stop:
@@ -174,6 +215,31 @@ def _fault(artifact: object) -> str:
     )
     first = next((words for wrong, words in faults if wrong), "")
     return first or "only what is completed can be already_applied"
+
+
+def _made(outcome: Outcome) -> dict[str, Any]:
+    """Return what the constructors make of the same outcome."""
+    if outcome.reason == "completed":
+        applied = outcome.already_applied
+        made = completed(
+            outcome.code, stop=outcome.stop, already_applied=applied, data=outcome.data
+        )
+    else:
+        made = _FAILURES[outcome.reason](outcome.code, data=outcome.data)
+    return dict(made)
+
+
+_FAILURES: Final = {"transient": transient, "fatal": fatal, "policy_block": policy_block}
+
+
+def _made_by_hand(made: Mapping[str, Any], artifact: Any) -> str:
+    """Say how what was made by hand differs from what a constructor makes."""
+    if made["stop"] is not artifact["stop"]:
+        return f"{made['reason']} with stop {str(artifact['stop']).lower()}"
+    if odd := sorted(made.keys() ^ artifact.keys()):
+        return f"{', '.join(odd)} {'is' if len(odd) == 1 else 'are'} missing or too much"
+    changed = ", ".join(key for key in made if made[key] != artifact[key]) or "v"
+    return f"its {changed} would be another"
 
 
 def _survives(artifact: object) -> bool:

@@ -55,7 +55,11 @@ def _of_ours(tool: Tool) -> Iterator[Finding]:
 
 
 def _signature(tool: Tool) -> Iterator[Finding]:
-    parameters = list(inspect.signature(tool.run).parameters.values())
+    signature = attempted(lambda: inspect.signature(tool.run))
+    if isinstance(signature, Raised):
+        yield Finding("signature", f"Its arguments cannot be listed: {signature.told}.")
+        return
+    parameters = list(signature.parameters.values())
     if not parameters or parameters[0].kind not in _FIRST:
         yield Finding("signature", "It takes no context. Make that its function's first argument.")
         return

@@ -13,7 +13,7 @@ Got = TypeVar("Got")
 class Raised:
     """What an adopter's code raised."""
 
-    error: Exception
+    error: BaseException
 
     @property
     def told(self) -> str:
@@ -23,20 +23,34 @@ class Raised:
 
 
 def attempted(action: Callable[[], Got]) -> Got | Raised:
-    """Return what an adopter's code returns, or what it raised: the report goes on either way."""
+    """Return what an adopter's code returns, or what it raised: the report goes on either way.
+
+    A `sys.exit` in it is no end of ours. Only who sits before the terminal ends the report.
+    """
     try:
         return action()
-    except Exception as error:  # noqa: BLE001
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001
         # The one boundary to code that is not ours.
         return Raised(error)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One way in which a tool breaks the contract: a stable name, and what is wrong and to do."""
+    """One way in which a tool breaks the contract: a stable name, and what is wrong and to do.
+
+    What does not break it is a note: a tool may raise, and then that call has proved nothing.
+    """
 
     check: str
     text: str
+    breaks: bool = True
+
+    @property
+    def line(self) -> str:
+        """Return it as one line under its tool."""
+        return f"    {'' if self.breaks else 'note, '}{self.check}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +62,26 @@ class ToolReport:
     called: int = 0
 
     @property
+    def broken(self) -> bool:
+        """Tell whether it breaks the contract."""
+        return any(each.breaks for each in self.findings)
+
+    @property
     def proved(self) -> bool:
-        """Tell whether it was called at all: what it returns shows only then."""
-        return self.called > 0
+        """Tell whether an example came to an outcome: what it returns shows only then."""
+        return self.called > sum(1 for each in self.findings if not each.breaks)
 
     def lines(self, width: int) -> list[str]:
-        """Return one line for a tool, and one more for everything that is broken."""
-        name = f"  {self.name:<{width}}  "
-        if self.findings:
-            return [f"{name}broken", *(f"    {each.check}: {each.text}" for each in self.findings)]
+        """Return one line for a tool, and one more for everything that was found."""
+        head = f"  {self.name:<{width}}  {self._verdict()}"
+        return [head, *(each.line for each in self.findings)]
+
+    def _verdict(self) -> str:
+        if self.broken:
+            return "broken"
         if not self.proved:
-            return [f"{name}not proved: no examples"]
-        return [f"{name}ok, called {self.called} time{'s' if self.called != 1 else ''}"]
+            return f"not proved: {'every example raised' if self.called else 'no examples'}"
+        return f"ok, called {self.called} time{'s' if self.called != 1 else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +94,16 @@ class Report:
     @property
     def broken(self) -> int:
         """Count the tools that break the contract."""
-        return sum(1 for tool in self.tools if tool.findings)
+        return sum(1 for tool in self.tools if tool.broken)
 
     @property
     def unproved(self) -> int:
-        """Count the tools of which nothing is wrong because nothing called them."""
-        return sum(1 for tool in self.tools if not tool.findings and not tool.proved)
+        """Count the tools of which nothing is wrong because no call came to an outcome."""
+        return sum(1 for tool in self.tools if not tool.broken and not tool.proved)
 
     @property
     def kept(self) -> bool:
-        """Tell whether every tool was called and keeps the contract."""
+        """Tell whether every tool came to an outcome and keeps the contract."""
         return not self.broken and not self.unproved
 
     def written(self) -> str:

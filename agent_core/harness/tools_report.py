@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.tools import BaseTool
 
@@ -31,12 +31,12 @@ def tools_report(tools: str, examples: str | None = None, context: str | None = 
     `context` is the place of a function that returns the RunContext to call them in.
 
     Raises:
-        PlaceUnknown: there is no such module or name, or it holds something else.
+        PlaceUnknown: there is no such module or name, or it holds or returns something else.
         ContractBroken: a tool breaks the contract so that its module cannot even be imported.
     """
     listed = _listed(tools)
-    calls = _examples(examples) if examples else {}
-    acting = cast("Callable[[], RunContext]", _at(context)) if context else None
+    calls = _examples(examples) if examples is not None else {}
+    acting = _acting(context) if context is not None else None
     names = [_name(item) for item in listed]
     strangers = sorted(set(calls) - set(names))
     if strangers:
@@ -74,7 +74,9 @@ def _listed(place: str) -> list[object]:
         return [found]
     if isinstance(found, str | bytes) or not isinstance(found, Iterable):
         raise PlaceUnknown(f"{place} is a {type(found).__name__} and no list of tools.")
-    listed = list(found.values() if isinstance(found, Mapping) else found)
+    listed = attempted(lambda: list(found.values() if isinstance(found, Mapping) else found))
+    if isinstance(listed, Raised):
+        raise PlaceUnknown(f"{place} raises {listed.told} when it is listed.")
     if not listed:
         raise PlaceUnknown(f"{place} holds no tools.")
     return listed
@@ -88,6 +90,22 @@ def _examples(place: str) -> Examples:
     ):
         raise PlaceUnknown(f"{place} is no mapping of tool names to lists of arguments.")
     return found
+
+
+def _acting(place: str) -> Callable[[], RunContext]:
+    function = _at(place)
+    if not callable(function):
+        raise PlaceUnknown(f"{place} is a {type(function).__name__} and no function.")
+
+    def acting() -> RunContext:
+        context = attempted(function)
+        if isinstance(context, Raised):
+            raise PlaceUnknown(f"{place} raises {context.told}.")
+        if not isinstance(context, RunContext):
+            raise PlaceUnknown(f"{place} returns a {type(context).__name__} and no RunContext.")
+        return context
+
+    return acting
 
 
 def _at(place: str) -> object:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Annotated, Any
 from uuid import uuid4
 
 from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, model_validator
 
 from agent_core.contract import RunContext, Tool, completed, fatal
+from agent_core.errors import StaleAttempt
 from agent_core.policy import Proposal, Verdict, allow
 
 Run = Callable[..., Any]
@@ -107,6 +110,25 @@ def _in_german(context: RunContext, *, order: Annotated[str, "The number of the 
     return f"Bestellung {order} ist storniert.", DONE
 
 
+def context_that_raises() -> RunContext:
+    """Raise, as a function that reads a missing setting does."""
+    raise KeyError("tenant")
+
+
+def context_of_nothing() -> None:
+    """Return nothing, as a function that forgot its return does."""
+
+
+def _broken_off() -> Iterator[Tool]:
+    yield ALONE
+    raise LookupError("half a list")
+
+
+BROKEN_OFF = _broken_off()
+LOST = {"cancel_order": [{"order": "A-1"}, {"order": "LOST"}]}
+LOST_ONLY = {"cancel_order": [{"order": "LOST"}]}
+
+
 GERMAN = [_tool("cancel_order", _in_german)]
 
 
@@ -163,6 +185,54 @@ def _raising(context: RunContext, *, order: Annotated[str, "The number of the or
     raise KeyError(order)
 
 
+def _raises(error: BaseException) -> Run:
+    def run(context: RunContext, *, order: Annotated[str, "The number of the order."]) -> Any:
+        """End by an error that is none of the tool's business."""
+        raise error
+
+    return run
+
+
+def _refused_by_a_constructor(
+    context: RunContext, *, order: Annotated[str, "The number of the order."]
+) -> Any:
+    """Cancel an order that has not been sent."""
+    return "Done.", completed("order.cancelled", stop=True, data={"fee": 4.5})
+
+
+def _raising_for_some(
+    context: RunContext, *, order: Annotated[str, "The number of the order."]
+) -> Any:
+    """Cancel an order, and leave to the boundary what nobody has thought of."""
+    if order == "LOST":
+        raise OSError("socket")
+    return f"Order {order} is cancelled.", DONE
+
+
+SOME_RAISE = [_tool("cancel_order", _raising_for_some)]
+
+
+class _Crossed(BaseModel):
+    @model_validator(mode="before")
+    @classmethod
+    def check(cls, value: object) -> object:
+        raise RuntimeError(f"no check of {value}")
+
+
+def _checked_badly(context: RunContext, *, order: Annotated[_Crossed, "The number."]) -> Any:
+    """Cancel an order that has not been sent."""
+    return "Done.", DONE
+
+
+CHECKED_BADLY = [_tool("cancel_order", _checked_badly)]
+
+
+def _holding_itself() -> dict[str, Any]:
+    artifact: dict[str, Any] = {**DONE, "data": {}}
+    artifact["data"]["artifact"] = artifact
+    return artifact
+
+
 def _text_alone(context: RunContext, *, order: Annotated[str, "The number of the order."]) -> Any:
     """Cancel an order that has not been sent."""
     return "Done."
@@ -180,6 +250,10 @@ def _lost(context: RunContext, arguments: Mapping[str, Any]) -> Mapping[str, Any
     raise LookupError(arguments["order"])
 
 
+def _leaving(context: RunContext, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    sys.exit(0)
+
+
 def _barred(proposal: Proposal, facts: Mapping[str, Any]) -> Verdict:
     return Verdict(kind="block", rule="order.barred", text="policy_block: not allowed.")
 
@@ -194,7 +268,7 @@ class Reason(str):
     __slots__ = ()
 
 
-def _spoiled(**changed: object) -> Tool:
+def spoiled(**changed: object) -> Tool:
     return _tool("cancel_order", _ending("Done.", {**DONE, **changed}))
 
 
@@ -214,7 +288,11 @@ BAD: dict[str, list[Any]] = {
         _tool("cancel_order", doing=" "),
     ],
     "right": [_tool("cancel_order", right="")],
-    "signature": [_tool("cancel_order", _without_context), _tool("cancel_order", _anything)],
+    "signature": [
+        _tool("cancel_order", _without_context),
+        _tool("cancel_order", _anything),
+        _tool("cancel_order", dict),
+    ],
     "remaining": [_tool("cancel_order", _open)],
     "reserved": [_tool("cancel_order", _configured)],
     "schema": [_tool("cancel_order", _untyped), _tool("cancel_order", _unbuildable)],
@@ -225,31 +303,47 @@ BAD: dict[str, list[Any]] = {
         _langchain(handle_validation_error="Try again."),
     ],
     "example": [replace(_tool("cancel_order"), run=_ending("Done.", DONE))],
-    "gate": [_tool("cancel_order", facts=_lost), _tool("cancel_order", identity=_lost)],
+    "gate": [
+        _tool("cancel_order", facts=_lost),
+        _tool("cancel_order", identity=_lost),
+        _tool("cancel_order", facts=_leaving),
+    ],
     "identity": [
         _tool("cancel_order", identity=_changing),
         _tool("cancel_order", identity=lambda _context, _arguments: " "),
     ],
     "raises": [_tool("cancel_order", _raising), _langchain(func=_dividing)],
+    "ends": [
+        _tool("cancel_order", _raises(SystemExit(0))),
+        _tool("cancel_order", _raises(StaleAttempt())),
+    ],
+    "contract": [_tool("cancel_order", _refused_by_a_constructor)],
     "pair": [_tool("cancel_order", _text_alone)],
     "artifact": [
         _tool("cancel_order", _ending("Done.", None)),
         _tool("cancel_order", _ending("Done.", "completed")),
-        _spoiled(v=2),
-        _spoiled(reason="success"),
-        _spoiled(stop="yes"),
-        _spoiled(code=""),
-        _spoiled(already_applied=1),
-        _spoiled(data=[]),
-        _spoiled(reason="fatal", already_applied=True),
+        spoiled(v=2),
+        spoiled(reason="success"),
+        spoiled(stop="yes"),
+        spoiled(code=""),
+        spoiled(already_applied=1),
+        spoiled(data=[]),
+        spoiled(reason="fatal", already_applied=True),
+        spoiled(reason="transient"),
+        spoiled(reason="fatal", stop=False),
+        spoiled(reason="policy_block", stop=False),
+        spoiled(v=True),
+        spoiled(status="ok"),
         _langchain(func=_with_a_dict_of_its_own),
     ],
     "plain": [
-        _spoiled(data={"order": uuid4()}),
-        _spoiled(data={"orders": ("A-1", "A-2")}),
-        _spoiled(data={1: "A-1"}),
-        _spoiled(data={"amount": 5.5}),
-        _spoiled(reason=Reason("completed")),
+        spoiled(data={"order": uuid4()}),
+        spoiled(data={"orders": ("A-1", "A-2")}),
+        spoiled(data={1: "A-1"}),
+        spoiled(data={"amount": 5.5}),
+        spoiled(reason=Reason("completed")),
+        spoiled(data={"amount": 2**70}),
+        _tool("cancel_order", _ending("Done.", _holding_itself())),
     ],
     "stop": [_tool("cancel_order", may_stop=False)],
     "content": [

@@ -67,9 +67,90 @@ def test_the_example_that_breaks_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     report = report_on(f"{HERE}:TOOLS", f"{HERE}:ONE")
     (finding,) = report.tools[0].findings
     assert finding.text == (
-        "It raises KeyError ('A-1'). The boundary can only say that something broke: return "
-        "transient(...) or fatal(...) with a text that helps. Called with {'order': 'A-1'}."
+        "It raises KeyError ('A-1'). The boundary makes that fatal and can only say that something "
+        "broke: return transient(...) or fatal(...) where more can be said. Called with "
+        "{'order': 'A-1'}."
     )
+
+
+def test_a_tool_that_raises_where_nobody_thought_of_it_keeps_the_contract_and_that_is_noted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--tools", f"{HERE}:SOME_RAISE", "--examples", f"{HERE}:LOST"]) == 0
+    first, note, *rest = capsys.readouterr().out.splitlines()[2:]
+    assert first == "  cancel_order  ok, called 2 times"
+    assert note.startswith("    note, raises: It raises OSError (socket). The boundary makes that")
+    assert rest == ["", "1 tool, all keep the contract."]
+
+
+def test_a_tool_that_raises_in_every_example_is_not_proved(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--tools", f"{HERE}:SOME_RAISE", "--examples", f"{HERE}:LOST_ONLY"]) == 3
+    said = capsys.readouterr().out
+    assert "  cancel_order  not proved: every example raised\n" in said
+    assert said.endswith("1 tool, 1 of them not proved.\n")
+
+
+def test_a_schema_that_raises_is_a_finding() -> None:
+    (finding,) = report_on(f"{HERE}:CHECKED_BADLY", f"{HERE}:ONE").tools[0].findings
+    assert finding.text.startswith(
+        "The example does not fit its arguments: checking it raises RuntimeError (no check of A-1)."
+    )
+
+
+@pytest.mark.parametrize("examples", [None, f"{HERE}:ONE"])
+def test_a_module_or_a_tool_that_exits_does_not_end_the_report(
+    examples: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if examples:
+        monkeypatch.setattr(adopted_tools, "TOOLS", [BAD["ends"][0]])
+        assert main(["--tools", f"{HERE}:TOOLS", "--examples", examples]) == 1
+        assert "    ends: It raises SystemExit (0), which no boundary" in capsys.readouterr().out
+        return
+    (tmp_path / "shop_that_exits.py").write_text("import sys\nsys.exit(0)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["--tools", "shop_that_exits:TOOLS"]) == 2
+    assert capsys.readouterr().err == (
+        "The module shop_that_exits cannot be imported: SystemExit (0).\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ({"reason": "transient", "stop": True}, "transient with stop true"),
+        ({"reason": "fatal", "stop": False}, "fatal with stop false"),
+        ({"status": "ok"}, "status is missing or too much"),
+        ({"v": True}, "its v would be another"),
+        ({"data": {"name": "a\x00b"}}, "its data would be another"),
+    ],
+)
+def test_what_no_constructor_makes_is_told(
+    made: dict[str, object], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adopted_tools, "TOOLS", [adopted_tools.spoiled(**made)])
+    (finding,) = report_on(f"{HERE}:TOOLS", f"{HERE}:ONE").tools[0].findings
+    assert finding.text.startswith(f"No constructor makes its artifact: {told}. Make it with")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("TEXT", "is a str and no function."),
+        ("context_that_raises", "raises KeyError ('tenant')."),
+        ("context_of_nothing", "returns a NoneType and no RunContext."),
+    ],
+)
+def test_a_context_that_cannot_be_had_is_said_in_a_sentence(
+    name: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = ["--tools", f"{HERE}:TOOLS", "--examples", f"{HERE}:ONE"]
+    assert main([*places, "--context", f"{HERE}:{name}"]) == 2
+    assert capsys.readouterr().err == f"{HERE}:{name} {told}\n"
 
 
 def test_without_examples_nothing_is_executed_and_nothing_is_proved(
@@ -149,6 +230,9 @@ def test_the_examples_run_in_a_context_of_the_adopters_own() -> None:
     [
         ("nowhere.at.all:TOOLS", None, "The module nowhere.at.all cannot be imported: "),
         (f"{HERE}:NOTHING", None, f"The module {HERE} has no NOTHING."),
+        ("", None, "'' is no place. Write it as my.module:TOOLS."),
+        (f"{HERE}:TOOLS", "", "'' is no place. Write it as my.module:TOOLS."),
+        (f"{HERE}:BROKEN_OFF", None, "raises LookupError (half a list) when it is listed."),
         (HERE, None, f"{HERE!r} is no place. Write it as my.module:TOOLS."),
         (f"{HERE}:TEXT", None, f"{HERE}:TEXT is a str and no list of tools."),
         (f"{HERE}:NO_TOOLS", None, f"{HERE}:NO_TOOLS holds no tools."),
@@ -160,7 +244,7 @@ def test_the_examples_run_in_a_context_of_the_adopters_own() -> None:
 def test_what_is_not_there_is_said_in_a_sentence_and_ends_with_2(
     tools: str, examples: str | None, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["--tools", tools, *(["--examples", examples] if examples else [])]
+    given = ["--tools", tools, *(["--examples", examples] if examples is not None else [])]
     assert main(given) == 2
     said = capsys.readouterr()
     assert told in said.err
