@@ -20,6 +20,8 @@ from tests.versions.table import PAGE, page_written, table_text
 RED = 1
 NOT_BUILT = 3
 
+_ENDS = (signal.SIGINT, signal.SIGTERM)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return 0 when all is green, 1 when something is red, 3 when a set could not be installed."""
@@ -56,7 +58,14 @@ def _reported(name: str, folder: Path, *, short: bool) -> Report:
     return report
 
 
+def _leave(number: int, _frame: object) -> None:
+    """End politely: what runs is ended and no environment is left, whatever comes meanwhile."""
+    for asked in _ENDS:
+        signal.signal(asked, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
-    # A polite end leaves no environment behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for ends in _ENDS:
+        signal.signal(ends, _leave)
     sys.exit(main())

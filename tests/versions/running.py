@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +21,7 @@ from tests.versions.sets import ROOT, SHOWN, TOOLS, VersionSet
 
 INSTALL_SECONDS: Final = 400
 TESTS_SECONDS: Final = 900
+GRACE_SECONDS: Final = 5
 # What would let a test of the core find a database, a key, another plugin or another package.
 _KEPT_OUT: Final = re.compile(
     r"^(COUNTERSIGN_|DATABASE_|DJANGO_|GROQ_|LANG(CHAIN|GRAPH|SMITH)_|PYTEST_|PYTHON|REDIS_|VIRTUAL_)"
@@ -163,15 +166,32 @@ def _harness(python: Path, *, short: bool) -> tuple[Counter[str], list[str]]:
 def _ran(python: Path, *arguments: str, seconds: int) -> subprocess.CompletedProcess[str]:
     """Run something in the project, in an environment that knows nothing of the product's."""
     clean = {name: value for name, value in os.environ.items() if not _KEPT_OUT.match(name)}
-    return subprocess.run(
+    with subprocess.Popen(
         [str(python), *arguments],
         cwd=ROOT,
         env=clean,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=seconds,
-    )
+        # A group of its own: pip and pytest begin processes that are to end with them.
+        start_new_session=True,
+    ) as process:
+        try:
+            out, said = process.communicate(timeout=seconds)
+        except BaseException:
+            _group_ended(process)
+            raise
+    return subprocess.CompletedProcess(process.args, process.returncode, out, said)
+
+
+def _group_ended(process: subprocess.Popen[str]) -> None:
+    """End it with all that it began, politely first: pip clears its own folder away then."""
+    for way in (signal.SIGINT, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, way)
+        with suppress(subprocess.TimeoutExpired):
+            # Returns when nothing of the group writes to it any more.
+            process.communicate(timeout=GRACE_SECONDS)
 
 
 def _end(said: str) -> str:

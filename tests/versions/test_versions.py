@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -111,6 +113,58 @@ def test_a_set_that_cannot_be_installed_is_told_apart(
     monkeypatch.setattr(command, "set_run", not_built)
     assert command.main(["a"]) == command.NOT_BUILT
     assert capsys.readouterr().err == "no way to the packages\n"
+
+
+@pytest.mark.parametrize(("ends", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_end_while_a_set_is_installed_ends_all_that_runs_and_leaves_nothing(
+    ends: signal.Signals, status: int, tmp_path: Path
+) -> None:
+    """As pip does, what is run begins another process, which fills the folder."""
+    filling = (
+        "import pathlib, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "folder, told = map(pathlib.Path, sys.argv[1:])\n"
+        "pipe = told.open('w')\n"
+        "pipe.write('begun\\n')\n"
+        "pipe.flush()\n"
+        "for number in range(10**9):\n"
+        "    (folder / str(number % 1000)).mkdir(parents=True, exist_ok=True)\n"
+    )
+    begins = (
+        "import subprocess, sys\n"
+        f"subprocess.Popen([sys.executable, '-c', {filling!r}, *sys.argv[1:]]).wait()\n"
+    )
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    script = (
+        "import runpy, sys\n"
+        "from pathlib import Path\n"
+        "from tests.versions import running\n"
+        "def run(wanted, folder, **options):\n"
+        f"    given = ('-c', {begins!r}, str(folder), {str(told)!r})\n"
+        "    running._ran(Path(sys.executable), *given, seconds=60)\n"
+        "running.set_run = run\n"
+        "running.GRACE_SECONDS = 0.5\n"
+        "sys.argv[1:] = ['a']\n"
+        "runpy.run_module('tests.versions', run_name='__main__')\n"
+    )
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", script],
+            cwd=ROOT,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        told.open() as pipe,
+    ):
+        assert pipe.readline() == "begun\n"
+        process.send_signal(ends)
+        _out, said = process.communicate()
+        assert (process.returncode, said) == (status, "")
+        assert not list(tmp_path.glob("cs-versions-*"))
+        # Its end, for nobody is left who could write.
+        assert pipe.read() == ""
 
 
 def test_an_update_needs_every_set(capsys: pytest.CaptureFixture[str]) -> None:
