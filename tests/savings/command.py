@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.utils import timezone
@@ -11,8 +12,8 @@ from django.utils import timezone
 from tests.savings.collection import CollectionInvalid, collection_read
 from tests.savings.kept import kept_of, kept_write
 from tests.savings.measure import BASELINE, MODES, Trio, measure, missed
-from tests.savings.play import OFFLINE
-from tests.savings.repeats import again_measure, again_missed
+from tests.savings.play import OFFLINE, Stage
+from tests.savings.repeats import Again, again_measure, again_missed
 from tests.savings.report import PAGE, page_written, report
 from tests.savings.stage import stage_alone
 
@@ -36,7 +37,7 @@ def main() -> int:
     print(f"{len(requests)} requests in the modes {', '.join(MODES)}; this takes some minutes.")
     with stage_alone() as stage:
         trios = measure(requests, stage, _told)
-        again = again_measure(trios, stage) if _offline() else []
+        again = _again(trios, stage) if _offline() else []
     text = report(trios, timezone.localdate(), again)
     print(f"\n{text}")
     wrong = [*missed(trios), *again_missed(again)]
@@ -53,6 +54,11 @@ def _complaint(*, update: bool, short: bool) -> str:
     if update and (short or not _offline()):
         return "Only a whole run with the offline models is kept."
     return ""
+
+
+def _again(trios: Sequence[Trio], stage: Stage) -> list[Again]:
+    print(f"And once more in the mode {BASELINE}, with a model that repeats.", flush=True)
+    return again_measure(trios, stage)
 
 
 def _offline() -> bool:

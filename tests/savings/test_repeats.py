@@ -58,7 +58,7 @@ def test_a_model_that_repeats_changes_no_more_than_hard(again: Sequence[Again]) 
 def test_it_repeats_wherever_something_was_done(again: Sequence[Again]) -> None:
     """Equal effects would prove nothing if nothing was repeated."""
     idle = {each.hard.request.kind for each in again if not each.calls}
-    assert idle <= _NOTHING_DONE
+    assert idle <= {*_NOTHING_DONE, "transient"}
     assert {each.hard.request.kind for each in again if each.calls} & _NOTHING_DONE == set()
 
 
@@ -68,7 +68,10 @@ def test_a_finished_call_that_comes_again_is_given_its_first_outcome(
     odd = [
         (each.hard.request.id, each.calls, each.kept_off)
         for each in again
-        if each.kept_off != each.calls and each.hard.request.kind != "transient"
+        if each.kept_off != each.calls
+        # Not finished yet, or changed by a reviewer, so that its repeat is refused.
+        and each.hard.request.kind != "transient"
+        and each.repeated.course.rule != "policy_block"
     ]
     assert odd == []
 
