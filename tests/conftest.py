@@ -29,7 +29,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the long forms to `make test-full`."""
+    """Leave the long forms to `make test-full`; refuse names that differ from process to process."""
+    unstable = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if unstable:
+        raise pytest.UsageError(f"An address in memory names a test: {', '.join(unstable)}.")
     if not FULL:
         skip = pytest.mark.skip(reason="long form: runs in `make test-full`")
         for item in items:

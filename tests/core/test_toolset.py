@@ -154,7 +154,7 @@ WORDLESS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("content", WORDLESS, ids=str)
+@pytest.mark.parametrize("content", WORDLESS, ids=lambda each: type(each).__name__)
 def test_what_is_done_is_told_in_the_tools_own_words_when_it_brought_none(
     content: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
