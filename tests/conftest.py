@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the long forms to `make test-full`; refuse names that differ from process to process."""
+    """Leave the long forms to `make test-full`; refuse names that differ between processes."""
     unstable = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if unstable:
         raise pytest.UsageError(f"An address in memory names a test: {', '.join(unstable)}.")
