@@ -34,6 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if unstable:
         raise pytest.UsageError(f"An address in memory names a test: {', '.join(unstable)}.")
     if not FULL:
+        # Minutes each: too long for every change. `make test-full` leaves none of them out.
         skip = pytest.mark.skip(reason="long form: runs in `make test-full`")
         for item in items:
             if item.get_closest_marker("full"):

@@ -21,7 +21,22 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "export_payments": ("kind", "period", "currency", "format", "remaining"),
 }
 
+EFFECTS = {"charge_invoice", "refund_request", "ticket_create", "export_payments"}
+
 Call = tuple[str, dict[str, str]]
+
+
+def texts_of(statement: str) -> dict[str, str]:
+    """Return what each tool answers at a desk whose look-ups find this statement."""
+    return {
+        "customer_find": statement,
+        "payments_list": statement,
+        "articles_search": "An article.",
+        "charge_invoice": "Charged.",
+        "refund_request": "Refunded.",
+        "ticket_create": "Opened.",
+        "export_payments": "Started.",
+    }
 
 
 def schema(name: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.fake_desk import Call, Desk
+from tests.core.fake_desk import EFFECTS, Call, Desk, texts_of
 
 STATEMENT = """Maria Lopez, good-card@example.com, CUS-M1.
 Open invoices:
@@ -13,16 +13,7 @@ Open invoices:
 Payments:
 - PAY-3, 30.00 EUR, 2026-11-05, Visa ending in 4242, 25.00 EUR left to refund
 - PAY-2, 20.00 EUR, 2026-10-04, Visa ending in 4242, 20.00 EUR left to refund"""
-TEXTS = {
-    "customer_find": STATEMENT,
-    "payments_list": STATEMENT,
-    "articles_search": "An article.",
-    "charge_invoice": "Charged.",
-    "refund_request": "Refunded.",
-    "ticket_create": "Opened.",
-    "export_payments": "Started.",
-}
-EFFECTS = {"charge_invoice", "refund_request", "ticket_create", "export_payments"}
+TEXTS = texts_of(STATEMENT)
 CHARGE = "charge the invoice of good-card@example.com"
 REFUND = "refund 5.00 to good-card@example.com"
 

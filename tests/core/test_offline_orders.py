@@ -9,23 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_core.chat_models.requests import needs_read
-from tests.core.fake_desk import Desk
+from tests.core.fake_desk import EFFECTS, Desk, texts_of
 
-EFFECTS = {"charge_invoice", "refund_request", "ticket_create", "export_payments"}
 STATEMENT = """Maria Lopez, good-card@example.com, CUS-M1.
 Open invoices:
 - INV-2067, 50.00 EUR, due 2026-12-01, Spring order
 Payments:
 - PAY-10071, 30.00 EUR, 2026-11-05, Visa ending in 4242, 30.00 EUR left to refund"""
-TEXTS = {
-    "customer_find": STATEMENT,
-    "payments_list": STATEMENT,
-    "articles_search": "An article.",
-    "charge_invoice": "Charged.",
-    "refund_request": "Refunded.",
-    "ticket_create": "Opened.",
-    "export_payments": "Started.",
-}
+TEXTS = texts_of(STATEMENT)
 
 
 def effects_of(words: str, desk: Desk | None = None) -> list[tuple[str, dict[str, str]]]:
