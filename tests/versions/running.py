@@ -187,9 +187,9 @@ def _ran(python: Path, *arguments: str, seconds: int) -> subprocess.CompletedPro
 def _group_ended(process: subprocess.Popen[str]) -> None:
     """End it with all that it began, politely first: pip clears its own folder away then."""
     for way in (signal.SIGINT, signal.SIGKILL):
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):  # All of them have ended already.
             os.killpg(process.pid, way)
-        with suppress(subprocess.TimeoutExpired):
+        with suppress(subprocess.TimeoutExpired):  # The next way is harder.
             # Returns when nothing of the group writes to it any more.
             process.communicate(timeout=GRACE_SECONDS)
 
