@@ -102,6 +102,8 @@ class Run(models.Model):
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.PENDING)
     attempt = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
+    # The node name of the process that claimed it last, for the operator's eyes.
+    worker = models.CharField(max_length=100, blank=True, default="", db_default="")
     # Deaths of a worker while it held this run alone in quarantine.
     strikes = models.PositiveSmallIntegerField(default=0)
     quarantined = models.BooleanField(default=False)
