@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import TypeAlias, cast
 
-Act = Callable[[str], None]
+Act: TypeAlias = Callable[[str], None]
+
+Marked: TypeAlias = "AbstractContextManager[None, None]"
+"""Lets every error through, which a checker must know where a body returns."""
 
 _act: Act | None = None
 
@@ -26,20 +30,28 @@ def point(name: str) -> None:
         _act(name)
 
 
-@contextmanager
-def around(name: str) -> Iterator[None]:
+def around(name: str) -> Marked:
     """Mark the places before and after an outside call or an enqueue.
 
     The second one is not reached when the body raises.
     """
+    return cast("Marked", _around(name))
+
+
+def commit(name: str, transaction: AbstractContextManager[object]) -> Marked:
+    """Run the body in a transaction and mark the places before and after its commit."""
+    return cast("Marked", _commit(name, transaction))
+
+
+@contextmanager
+def _around(name: str) -> Iterator[None]:
     point(f"{name}:before")
     yield
     point(f"{name}:after")
 
 
 @contextmanager
-def commit(name: str, transaction: AbstractContextManager[object]) -> Iterator[None]:
-    """Run the body in a transaction and mark the places before and after its commit."""
+def _commit(name: str, transaction: AbstractContextManager[object]) -> Iterator[None]:
     with transaction:
         yield
         point(f"{name}:before")
