@@ -7,6 +7,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from agent_core import faults
 from agent_core.contract import RunContext
 from payments.balances import charge_needs_review, intent_open
 from payments.errors import AmountDiffers, InvoiceNotOpen, ReviewMissing, TargetMissing
@@ -91,7 +92,7 @@ def _begin(
     review_id: UUID | None,
 ) -> Started | Payment:
     """Step 1: under lock, check the amount, use an approval up and write what is wanted."""
-    with transaction.atomic(durable=True):
+    with faults.commit("charge.intent", transaction.atomic(durable=True)):
         context.fence()
         invoice = invoice_lock(invoice_id)
         _in_reach(context, invoice)

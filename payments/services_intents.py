@@ -18,6 +18,7 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from agent_core import faults
 from agent_core.contract import RunContext
 from agent_core.errors import ContractBroken
 from payments.errors import IntentBusy
@@ -137,7 +138,8 @@ def intent_claim(intent: Intent) -> bool:
     later = next_try(intent.tries + 1, now, settings.PAYMENT_TIMEOUT_SECONDS)
     # The wait is longer than a try takes, so that two tasks do not ask at once.
     lease = timedelta(seconds=2 * settings.PAYMENT_TIMEOUT_SECONDS)
-    taken = due.update(tries=F("tries") + 1, next_try_at=max(later, now + lease))
+    with faults.around("intent.claim"):
+        taken = due.update(tries=F("tries") + 1, next_try_at=max(later, now + lease))
     intent.refresh_from_db()
     return taken == 1
 
@@ -151,10 +153,12 @@ def intent_try(intent: Intent) -> Reply:
     _connection_free()
     gateway, order = gateway_named(intent.gateway), _order(intent)
     if key_outlived(intent.created_at, timezone.now()) or intent.processor_ref:
-        found = gateway.find(order)
+        with faults.around("processor.look_first"):
+            found = gateway.find(order)
         if found is not None:
             return found
-    reply = gateway.send(order)
+    with faults.around("processor.send"):
+        reply = gateway.send(order)
     doubtful = intent.unknown_at is not None or reply.failure in {
         "key_conflict",
         "already_refunded",
@@ -162,7 +166,8 @@ def intent_try(intent: Intent) -> Reply:
     if reply.state != "failed" or not doubtful:
         return reply
     # A refusal now does not undo what an earlier try may have done.
-    return gateway.find(order) or reply
+    with faults.around("processor.look_again"):
+        return gateway.find(order) or reply
 
 
 def _order(intent: Intent) -> Order:
@@ -187,9 +192,9 @@ def _connection_free() -> None:
 
 def _count_try(intent: Intent) -> None:
     now = timezone.now()
-    Intent.objects.filter(pk=intent.pk, state=IntentState.OPEN).update(
-        tries=F("tries") + 1, next_try_at=now + ORPHAN_AFTER
-    )
+    still_open = Intent.objects.filter(pk=intent.pk, state=IntentState.OPEN)
+    with faults.around("intent.try"):
+        still_open.update(tries=F("tries") + 1, next_try_at=now + ORPHAN_AFTER)
 
 
 def _awaited(intent: Intent) -> Intent:
@@ -206,7 +211,7 @@ def _awaited(intent: Intent) -> Intent:
 
 def _told(started: Started, context: RunContext) -> Intent:
     """Owe this conversation a message, unless the intent has settled meanwhile."""
-    with transaction.atomic():
+    with faults.commit("intent.told", transaction.atomic()):
         context.fence()
         target_lock(started.intent)
         intent = intent_lock(started.intent.pk)

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from agent_core import faults
 from agent_core.contract import RunContext
 from payments.balances import daily_limit, intent_open, payment_left, refunded_today
 from payments.errors import (
@@ -100,7 +101,7 @@ def _begin(
     context: RunContext, payment_id: UUID, asked: Money, *, reason: str, review_id: UUID | None
 ) -> Started:
     """Step 1: under lock, use the approval up, hold the amount back and write what is wanted."""
-    with transaction.atomic(durable=True):
+    with faults.commit("refund.intent", transaction.atomic(durable=True)):
         context.fence()
         requester_lock(context.requester_id)
         payment = payment_lock(payment_id)

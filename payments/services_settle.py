@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from agent_core import faults
 from agent_core.contract import RunContext
 from payments.balances import payment_left
 from payments.gateways.base import Reply
@@ -45,7 +46,7 @@ def reply_store(
     `call` is who asked; its conversation hears the result from it. Without one, the settle task
     asked, and every conversation concerned is owed a message.
     """
-    with transaction.atomic(durable=True):
+    with faults.commit("intent.reply", transaction.atomic(durable=True)):
         if context is not None:
             context.fence()
         target = target_lock(intent)
@@ -61,7 +62,7 @@ def notices_post(intent: Intent) -> int:
     """Post the owed messages of a settled intent; a second caller finds nothing left to post."""
     post = import_string(settings.CONVERSATION_NOTICE)
     owed = IntentCall.objects.filter(intent=intent, waiting=True)
-    with transaction.atomic():
+    with faults.commit("intent.notices", transaction.atomic()):
         rows = list(owed.select_for_update(skip_locked=True))
         conversations = {row.conversation_id for row in rows if row.conversation_id}
         for conversation_id in conversations:
