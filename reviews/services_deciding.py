@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
+from agent_core import faults
 from agent_core.policy import ReviewProposal
 from reviews import words
 from reviews.changes import (
@@ -81,7 +82,7 @@ def attempt_decide(attempt: Try, step: Callable[[Review, Try], Review]) -> Revie
     Raises: NotFound or a ReviewRefused; then only the row of the try was written.
     """
     try:
-        with transaction.atomic():
+        with faults.commit("review.decide", transaction.atomic()):
             return step(_open_to(attempt), attempt)
     except (NotFound, ReviewRefused) as refusal:
         # After the rollback: the row of a refused try must outlive what it refused.
@@ -222,7 +223,7 @@ def _store(review: Review, attempt: Try, values: dict[str, Any], changes: Change
 def review_expire(review_id: UUID) -> bool:
     """End one review whose time is over; False when somebody decided first."""
     now = timezone.now()
-    with transaction.atomic():
+    with faults.commit("review.expire", transaction.atomic()):
         due = Review.objects.filter(pk=review_id, state=State.PENDING, expires_at__lte=now)
         if not due.update(state=State.EXPIRED, decided_at=now):
             return False

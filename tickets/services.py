@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
+from agent_core import faults
 from agent_core.contract import RunContext
 from tickets.errors import MoveRefused, PaymentMissing, TicketRefused
 from tickets.models import Note, Ticket
@@ -63,7 +64,7 @@ def ticket_create(
     if first is not None:
         return _opened(first, row)
     row.payment_id = _payment_id(context, row.payment_reference)
-    with transaction.atomic():
+    with faults.commit("ticket.open", transaction.atomic()):
         context.fence()
         opened = _opened(_insert(row), row)
     log.info("ticket.opened", extra={"ticket": opened.ticket.reference})
