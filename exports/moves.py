@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
+from agent_core import faults
 from agent_core.runs.models import Conversation
 from agent_core.runs.queue import task_send
 from agent_core.runs.services import event_post
@@ -33,7 +34,7 @@ def export_move(
 ) -> bool:
     """Move the export if it still stands where it can; False when somebody else was first."""
     rows = Export.objects.filter(where or Q(), pk=export_id, state__in=states_before(to))
-    with transaction.atomic():
+    with faults.commit("export.move", transaction.atomic()):
         asked_in = Export.objects.filter(pk=export_id).values_list("conversation_id", flat=True)
         conversation_first(asked_in.first())
         moved = rows.update(state=to, **fields)

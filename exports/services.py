@@ -18,6 +18,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agent_core import faults
 from exports.cells import Format
 from exports.errors import (
     ExportEmpty,
@@ -193,7 +194,7 @@ def _started_or_attached(export: Export, fence: Callable[[], None]) -> tuple[Exp
     """Insert the row; the constraint decides who is first when two ask at once."""
     export.fingerprint = fingerprint_of(export)
     for _try in range(_TRIES):
-        with transaction.atomic():
+        with faults.commit("export.request", transaction.atomic()):
             conversation_first(export.conversation_id)
             fence()
             attached = _attach(export)

@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
+from agent_core import faults
 from exports.models import Export
 from exports.moves import export_enqueue, export_move
 from exports.services_write import leftovers_delete
@@ -60,7 +61,7 @@ def _leases(now: datetime) -> tuple[int, int]:
         if export.attempt >= MOST_ATTEMPTS:
             failed += _give_up(export, still, now)
             continue
-        with transaction.atomic():
+        with faults.commit("export.requeue", transaction.atomic()):
             # The old lease stays: by it the sweep finds what is left behind if nobody goes on.
             if export_move(export.pk, ExportState.QUEUED, where=still, enqueued_at=now):
                 export_enqueue(export.pk)
@@ -86,7 +87,7 @@ def _lost(now: datetime) -> int:
     late = Q(state=ExportState.QUEUED, enqueued_at__lt=now - timedelta(seconds=LOST_SECONDS))
     resent = 0
     for pk in Export.objects.filter(late).values_list("pk", flat=True)[:BATCH]:
-        with transaction.atomic():
+        with faults.commit("export.resend", transaction.atomic()):
             if Export.objects.filter(late, pk=pk).update(enqueued_at=now):
                 export_enqueue(pk)
                 resent += 1
@@ -105,9 +106,10 @@ def _delete(now: datetime) -> int:
     left = Q(state__in=(ExportState.FAILED, ExportState.CANCELLED), lease_until__lt=now)
     deleted = 0
     for export in Export.objects.filter(expired | left)[:BATCH]:
-        if export.file:
-            default_storage.delete(export.file)
-        export.file = ""
-        leftovers_delete(export)
+        with faults.around("export.delete"):
+            if export.file:
+                default_storage.delete(export.file)
+            export.file = ""
+            leftovers_delete(export)
         deleted += Export.objects.filter(pk=export.pk).update(file="", lease_until=None)
     return deleted

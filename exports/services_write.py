@@ -25,6 +25,7 @@ from django.db.models import F, Q
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
+from agent_core import faults
 from exports.cells import Format
 from exports.errors import ExportBroken, ExportTaken
 from exports.formats import FORMATS
@@ -100,7 +101,7 @@ def export_write(export_id: UUID) -> bool:
 
 def export_claim(export_id: UUID) -> Export | None:
     """Take a queued export for this worker; None when it is not there, taken or ended."""
-    with transaction.atomic():
+    with faults.commit("export.claim", transaction.atomic()):
         won = export_move(
             export_id,
             ExportState.COUNTING,
@@ -138,7 +139,8 @@ def _produce(export: Export) -> None:
     owner = export.owner
     if not owner.is_active or not owner.has_perm(EXPORT_RIGHT):
         raise ExportBroken(_("Your role may no longer export, so the file was not made."))
-    leftovers_delete(export)
+    with faults.around("export.clear"):
+        leftovers_delete(export)
     job = Job(export, kind, form, shown=export.rows_done)
     with TemporaryFile(prefix="export-") as local:
         total = _written(job, cast("BinaryIO", local))
@@ -184,8 +186,10 @@ def _stored(job: Job, local: BinaryIO, total: int, size: int) -> None:
     ready = False
     try:
         # The storage may choose another name, if this one is taken.
-        name = default_storage.save(wanted, _Leased(local, lambda: _beat(job)))
-        sha256 = _checked(job, name, total, size)
+        with faults.around("storage.save"):
+            name = default_storage.save(wanted, _Leased(local, lambda: _beat(job)))
+        with faults.around("storage.check"):
+            sha256 = _checked(job, name, total, size)
         now = timezone.now()
         ready = export_move(
             job.export.pk,
@@ -256,7 +260,7 @@ def _progress(job: Job, done: int, total: int) -> None:
     if shown <= job.shown:
         _beat(job)
         return
-    with transaction.atomic():
+    with faults.commit("export.progress", transaction.atomic()):
         conversation_first(job.export.conversation_id)
         _keep(job, rows_done=shown)
         export_told(job.export.pk)
