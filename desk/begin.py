@@ -5,6 +5,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from agent_core import faults
 from agent_core.runs.models import Message
 from agent_core.runs.services import conversation_start, message_send
 
@@ -17,7 +18,7 @@ def conversation_begin(
     Raises: MessageRefused or StopModeRefused when the message cannot be sent; then there is no
     conversation either.
     """
-    with transaction.atomic():
+    with faults.commit("conversation.begin", transaction.atomic()):
         # Two clicks are two requests: the second waits here and then finds what the first made.
         User.objects.select_for_update().get(pk=owner.pk)
         sent = Message.objects.filter(conversation__owner=owner, client_key=client_key).first()

@@ -9,6 +9,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agent_core import faults
 from agent_core.answer import STUB, Answer, answer_compose
 from agent_core.errors import StaleAttempt
 from agent_core.host import RunEnd
@@ -52,7 +53,7 @@ def run_end(
     Raises:
         StaleAttempt: the run was taken over or has ended already.
     """
-    with transaction.atomic():
+    with faults.commit("run.end", transaction.atomic()):
         # Reviews first: the order of locks is review, conversation, run.
         closed = reviews_close(
             run_id=run.pk, withdrawn_by=run.requester if end.rule == "cancelled" else None

@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agent_core import faults
 from agent_core.errors import RunCancelled, StaleAttempt
 from agent_core.redaction import redacted
 from agent_core.runs.claims import run_next
@@ -60,7 +61,7 @@ def conversation_stop_mode(
     """
     if stop_mode not in ("", *CONVERSATION_STOP_MODES):
         raise StopModeRefused(_("Choose one of the ways to end an answer. Nothing was changed."))
-    with transaction.atomic():
+    with faults.commit("conversation.stop_mode", transaction.atomic()):
         locked = conversation_lock(conversation.pk)
         if locked.owner_id != actor.pk:
             raise NotFound
@@ -89,7 +90,7 @@ def message_send(
     if measure and not sender.has_perm(MEASURE):
         raise StopModeRefused(_("You may not let a request go on to measure it. Nothing was sent."))
     said = _said(text)
-    with transaction.atomic():
+    with faults.commit("message.send", transaction.atomic()):
         locked = conversation_lock(conversation.pk)
         if locked.owner_id != sender.pk:
             raise NotFound
@@ -117,7 +118,7 @@ def run_cancel(*, run: Run, actor: User) -> Run:
     """
     if run.requester_id != actor.pk:
         raise NotFound
-    with transaction.atomic():
+    with faults.commit("run.cancel", transaction.atomic()):
         conversation_lock(run.conversation_id)
         current = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
         if current.state == RunState.PENDING or (
@@ -148,7 +149,7 @@ def run_retry(*, run: Run, actor: User) -> Run:
     if run.requester_id != actor.pk:
         raise NotFound
     checking = unknown_settle(run)
-    with transaction.atomic():
+    with faults.commit("run.retry", transaction.atomic()):
         conversation = conversation_lock(run.conversation_id)
         current = Run.objects.select_related("message").get(pk=run.pk)
         existing = Run.objects.filter(continues=current).first()
@@ -196,7 +197,7 @@ def run_wait(run: Run, worked_seconds: int) -> None:
         RunCancelled: the requester asked it to stop after its last safe point.
         StaleAttempt: the run was taken over.
     """
-    with transaction.atomic():
+    with faults.commit("run.wait", transaction.atomic()):
         conversation_lock(run.conversation_id)
         moved = run_move(
             Run.objects.filter(pk=run.pk, attempt=run.attempt),
@@ -220,7 +221,7 @@ def run_wait(run: Run, worked_seconds: int) -> None:
 def notice_post(conversation_id: UUID, text: str, dedupe: str) -> None:
     """Post a notice in a conversation; the same `dedupe` posts it once."""
     try:
-        with transaction.atomic():
+        with faults.commit("notice.post", transaction.atomic()):
             conversation = conversation_lock(conversation_id)
             message_write(
                 conversation=conversation, role=Role.NOTICE, text=redacted(text), dedupe=dedupe

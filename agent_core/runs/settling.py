@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from agent_core import faults
 from agent_core.contract import outcome_read
 from agent_core.runs.journal import call_event, conversation_lock
 from agent_core.runs.models import Call, Run
@@ -32,7 +33,7 @@ def call_settled(call_id: UUID, content: str, artifact: Mapping[str, Any]) -> No
     if call is None or outcome is None or outcome.reason == "transient":
         return
     done = outcome.reason == "completed"
-    with transaction.atomic():
+    with faults.commit("call.settled", transaction.atomic()):
         conversation_lock(call.run.conversation_id)
         moved = Call.objects.filter(pk=call_id, state=CallState.UNKNOWN).update(
             state=CallState.DONE if done else CallState.FAILED,
