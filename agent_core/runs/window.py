@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -31,20 +31,13 @@ NO_ANSWER: Final = "(No answer was given to this.)"
 
 
 def window_build(run: Run) -> list[BaseMessage]:
-    """Return the messages a run starts from."""
+    """Return the messages a run starts from; a fixed number of queries, however long the past."""
+    earlier = _earlier(run)
+    past = _Past(run, earlier)
     turns: list[list[BaseMessage]] = []
-    earlier = (
-        Run.objects.filter(conversation=run.conversation_id, message__position__lt=_position(run))
-        .select_related("message")
-        .order_by("-message__position", "-created_at")[: TURNS * 2]
-    )
     room = TURN_CHARACTERS
-    seen: set[object] = set()
-    for past in earlier:
-        if past.message_id in seen or len(turns) >= TURNS:
-            continue
-        seen.add(past.message_id)
-        turn = _turn(past)
+    for one in earlier:
+        turn = past.turn(one)
         room -= sum(len(str(message.text)) for message in turn)
         if room < 0:
             break
@@ -53,6 +46,23 @@ def window_build(run: Run) -> list[BaseMessage]:
     for turn in reversed(turns):
         messages += turn
     return [*messages, HumanMessage(run.message.text)]
+
+
+def _earlier(run: Run) -> list[Run]:
+    """Return the latest run of each of the last messages, the latest first."""
+    found = (
+        Run.objects.filter(
+            conversation=run.conversation_id,
+            message__position__lt=_position(run),
+            message__removed_at=None,
+        )
+        .select_related("message")
+        .order_by("-message__position", "-created_at")[: TURNS * 2]
+    )
+    latest: dict[object, Run] = {}
+    for past in found:
+        latest.setdefault(past.message_id, past)
+    return list(latest.values())[:TURNS]
 
 
 def _position(run: Run) -> int:
@@ -70,31 +80,50 @@ def _system(run: Run) -> str:
     return SYSTEM.format(today=timezone.localdate().isoformat(), customer=customer)
 
 
-def _turn(run: Run) -> list[BaseMessage]:
-    """Rebuild one earlier turn from its rows; every call has exactly one answer."""
-    messages: list[BaseMessage] = [HumanMessage(run.message.text)]
-    calls = run.calls.order_by("batch", "position")
-    for _batch, group in groupby(calls, key=lambda call: call.batch):
-        messages += _batch_messages(list(group))
-    answer = Message.objects.filter(run=run, role=Role.ASSISTANT).order_by("-position").first()
-    if answer is not None:
-        text = answer.stub or answer.text
-    elif run.state in RUN_FINAL:
-        text = NO_ANSWER
-    else:
-        text = PENDING_WORDS if run.state != RunState.PENDING else NO_ANSWER
-    return [*messages, AIMessage(text), *_notices(run)]
+class _Past:
+    """What was said and done in some earlier turns, read at once."""
 
+    def __init__(self, run: Run, earlier: Sequence[Run]) -> None:
+        self._calls: dict[object, list[Call]] = {}
+        for call in Call.objects.filter(run__in=earlier).order_by("batch", "position"):
+            self._calls.setdefault(call.run_id, []).append(call)
+        self._answers = {
+            answer.run_id: answer
+            for answer in Message.objects.filter(run__in=earlier, role=Role.ASSISTANT)
+        }
+        # The next question after any of them is at the latest the present one.
+        between = Message.objects.filter(
+            conversation=run.conversation_id,
+            position__gt=min((past.message.position for past in earlier), default=0),
+            position__lt=_position(run),
+        )
+        lines = list(between.filter(role__in=(Role.STAFF, Role.NOTICE)))
+        self._asked = [line.position for line in lines if line.role == Role.STAFF]
+        self._notices = [line for line in lines if line.role == Role.NOTICE]
 
-def _notices(run: Run) -> list[BaseMessage]:
-    """Return what was posted after this turn and before the next message: how it settled."""
-    later = Message.objects.filter(conversation=run.conversation_id)
-    asked = later.filter(role=Role.STAFF, position__gt=run.message.position)
-    following = asked.order_by("position").values_list("position", flat=True).first()
-    notices = later.filter(role=Role.NOTICE, position__gt=run.message.position)
-    if following is not None:
-        notices = notices.filter(position__lt=following)
-    return [AIMessage(notice.text) for notice in notices.order_by("position")]
+    def turn(self, run: Run) -> list[BaseMessage]:
+        """Rebuild one turn from its rows; every call has exactly one answer."""
+        messages: list[BaseMessage] = [HumanMessage(run.message.text)]
+        for _batch, group in groupby(self._calls.get(run.pk, []), key=lambda call: call.batch):
+            messages += _batch_messages(group)
+        return [*messages, AIMessage(self._answer(run)), *self._posted(run.message.position)]
+
+    def _answer(self, run: Run) -> str:
+        answer = self._answers.get(run.pk)
+        if answer is not None:
+            return answer.stub or answer.text
+        if run.state in RUN_FINAL or run.state == RunState.PENDING:
+            return NO_ANSWER
+        return PENDING_WORDS
+
+    def _posted(self, asked: int) -> list[BaseMessage]:
+        """Return what was posted after a question and before the next one: how it settled."""
+        following = next((position for position in self._asked if position > asked), None)
+        return [
+            AIMessage(notice.text)
+            for notice in self._notices
+            if notice.position > asked and (following is None or notice.position < following)
+        ]
 
 
 def _batch_messages(calls: Iterable[Call]) -> list[BaseMessage]:
