@@ -32,6 +32,7 @@ from agent_core.runs import drain
 from agent_core.runs.claims import lease_renew, run_claim, run_hand_back
 from agent_core.runs.django_host import DjangoHost
 from agent_core.runs.endings import run_cancelled, run_failed
+from agent_core.runs.logged import claim_logged, run_logged
 from agent_core.runs.models import Run
 from agent_core.runs.services import run_wait
 from agent_core.runs.wording import model_failed, refusal, run_broke
@@ -72,11 +73,13 @@ GIVE_BACK_TRIES = 8
 GIVE_BACK_ATTEMPTS = 10
 
 
+@run_logged
 def run_work(run_id: UUID, *, quarantined: bool = False) -> None:
     """Claim a run and work on it until it ends, waits or is taken over."""
     run = run_claim(run_id, quarantined=quarantined)
     if run is None:
         return
+    claim_logged(run)
     host = DjangoHost(run, toolset())
     logger.info("run.claimed", extra={"run": str(run.pk), "attempt": run.attempt})
     try:

@@ -4,6 +4,7 @@ from config import env
 from config.home import home
 
 LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
+LOG_FORMAT = env.choice("LOG_FORMAT", "text", ("text", "json"))
 
 # Where the launcher keeps a file for each process; a command at a terminal keeps its lines there.
 LOG_FOLDER = home() / "log"
@@ -11,14 +12,28 @@ LOG_FOLDER = home() / "log"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"fields": {"()": "config.logs.FieldsFormatter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "fields"}},
+    "filters": {"run": {"()": "config.logs.RunFilter"}},
+    "formatters": {
+        "text": {"()": "config.logs.FieldsFormatter"},
+        "json": {"()": "config.logs.JsonFormatter"},
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
+            "filters": ["run"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         # Its own handlers would mail administrators and print every line twice.
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
         # At INFO this one names addresses with every request to the model or the processor.
         "httpx": {"level": "WARNING"},
+        # At DEBUG these print whole requests: what people and customers have written.
+        "groq": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
+        "django.db.backends": {"level": "INFO"},
         # Four ticks every few seconds would bury what the tasks themselves have to say.
         "celery.beat": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},

@@ -136,6 +136,7 @@ def _logs_kept_away() -> Iterator[None]:
     kept = _log_file()
     if shown:
         kept.setFormatter(shown[0].formatter)
+        kept.filters = list(shown[0].filters)
     for handler in shown:
         root.removeHandler(handler)
     root.addHandler(kept)
