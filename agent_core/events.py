@@ -14,6 +14,10 @@ from agent_core.errors import ContractBroken
 EVENT_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     # A line of the transcript: role is staff, assistant or notice.
     "message": frozenset({"message", "role", "text", "at"}),
+    # A message that waited in line says something else now.
+    "message_edited": frozenset({"message", "text", "at"}),
+    # A message that waited in line was taken back; nobody has read it.
+    "message_removed": frozenset({"message", "at"}),
     # The run's state changed.
     "run": frozenset({"state", "attempt"}),
     # A new attempt or a new model call begins: drop the half-written text.

@@ -327,7 +327,10 @@ def _released() -> Iterator[None]:
 def _words(run: Run) -> tuple[str, ...]:
     """Return the staff member's latest messages up to this run's own, oldest first."""
     said = Message.objects.filter(
-        conversation=run.conversation_id, role=Role.STAFF, position__lte=run.message.position
+        conversation=run.conversation_id,
+        role=Role.STAFF,
+        position__lte=run.message.position,
+        removed_at=None,
     )
     latest = said.order_by("-position").values_list("text", flat=True)[:WORDS]
     return tuple(reversed(latest))

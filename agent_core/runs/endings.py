@@ -144,6 +144,12 @@ def run_cancelled(run: Run, *, from_state: RunState = RunState.RUNNING) -> None:
     run_end(run, _abrupt("cancelled", said, answer, run, {}), from_state=from_state)
 
 
+def run_removed(run: Run) -> None:
+    """End a run whose message was taken back before anybody worked on it; nothing is answered."""
+    end = RunEnd(rule="cancelled", answer="", evidence={"removed": True})
+    run_end(run, end, from_state=RunState(run.state))
+
+
 def run_parked(run: Run) -> None:
     """Set a run aside that has taken several workers down with it.
 

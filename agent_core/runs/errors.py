@@ -17,6 +17,12 @@ class MessageRefused(CountersignError):
     code = "message.refused"
 
 
+class MessageTaken(CountersignError):
+    """The message no longer waits in line."""
+
+    code = "message.taken"
+
+
 class StopModeRefused(CountersignError):
     """The answers cannot be ended in this way."""
 

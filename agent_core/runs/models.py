@@ -66,6 +66,10 @@ class Message(models.Model):
     # Keeps a notice that is posted again by a retried task from standing twice.
     dedupe = models.CharField(max_length=120, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    # While it waited in line; the events keep what it said before.
+    edited_at = models.DateTimeField(null=True, blank=True)
+    # Taken back before anybody read it: kept for the record, shown to no model, nobody's words.
+    removed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("position",)

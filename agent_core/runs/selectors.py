@@ -11,6 +11,7 @@ from django.utils.module_loading import import_string
 
 from agent_core.runs.errors import NotFound
 from agent_core.runs.models import Conversation, Event, Message, Run
+from agent_core.runs.states import Role
 
 Viewer = User | AnonymousUser
 
@@ -35,6 +36,19 @@ def conversation_for(user: Viewer, conversation_id: UUID) -> Conversation:
 def transcript(conversation: Conversation) -> QuerySet[Message]:
     """Return the lines of a conversation in order, with their runs and stop records."""
     return conversation.messages.select_related("run", "run__stop").order_by("position")
+
+
+def message_for(user: Viewer, message_id: UUID) -> Message:
+    """Return what the person said in one of their own conversations.
+
+    Raises:
+        NotFound: there is no such message, or it is somebody else's.
+    """
+    said = Message.objects.filter(pk=message_id, role=Role.STAFF, conversation__owner_id=user.pk)
+    found = said.select_related("conversation").first()
+    if found is None:
+        raise NotFound
+    return found
 
 
 def events_after(conversation_id: UUID, last_id: int, limit: int = 200) -> list[Event]:

@@ -18,8 +18,14 @@ from agent_core import faults
 from agent_core.errors import RunCancelled, StaleAttempt
 from agent_core.redaction import redacted
 from agent_core.runs.claims import run_next
-from agent_core.runs.endings import run_cancelled
-from agent_core.runs.errors import MessageRefused, NotFound, RunRefused, StopModeRefused
+from agent_core.runs.endings import run_cancelled, run_removed
+from agent_core.runs.errors import (
+    MessageRefused,
+    MessageTaken,
+    NotFound,
+    RunRefused,
+    StopModeRefused,
+)
 from agent_core.runs.journal import (
     conversation_lock,
     event_write,
@@ -30,7 +36,7 @@ from agent_core.runs.journal import (
 from agent_core.runs.models import CONVERSATION_STOP_MODES, Conversation, Event, Message, Run
 from agent_core.runs.moves import run_move
 from agent_core.runs.settling import unknown_settle
-from agent_core.runs.states import RUN_FINAL, Role, RunState, StopMode
+from agent_core.runs.states import RUN_FINAL, Role, RunState, StopMode, run_untouched
 from reviews.errors import ReviewRefused
 from reviews.models import Review
 from reviews.services import review_withdraw
@@ -102,10 +108,62 @@ def message_send(
             conversation=locked, role=Role.STAFF, text=said, client_key=client_key
         )
         if not locked.title:
-            locked.title = said.splitlines()[0][:80]
+            locked.title = _title(said)
         locked.save(update_fields=["title", "updated_at"])
         stop_mode = StopMode.NEVER if measure else ""
         return _run_start(locked, sender, message, continues=None, stop_mode=stop_mode)
+
+
+def message_edit(*, message: Message, actor: User, text: str) -> Message:
+    """Let a message that waits in line say something else; its run reads only the new text.
+
+    Raises:
+        NotFound: the message is somebody else's.
+        MessageRefused: the new text is empty or too long.
+        MessageTaken: its run was taken up, or it was removed.
+    """
+    said = _said(text)
+    with faults.commit("message.edit", transaction.atomic()):
+        conversation, current, run = _in_line(message, actor)
+        if current.text == said:
+            return current
+        _title_follow(conversation, current, said)
+        current.text = said
+        current.edited_at = timezone.now()
+        current.save(update_fields=["text", "edited_at"])
+        event_write(
+            conversation_id=conversation.pk,
+            kind="message_edited",
+            payload={
+                "message": str(current.pk),
+                "text": said,
+                "at": current.edited_at.isoformat(),
+            },
+            run=run,
+        )
+        return current
+
+
+def message_remove(*, message: Message, actor: User) -> Message:
+    """Take a message back that waits in line, and end its run; no model ever reads it.
+
+    Raises:
+        NotFound: the message is somebody else's.
+        MessageTaken: its run was taken up, or it was removed.
+    """
+    with faults.commit("message.remove", transaction.atomic()):
+        conversation, current, run = _in_line(message, actor)
+        _title_follow(conversation, current, "")
+        current.removed_at = timezone.now()
+        current.save(update_fields=["removed_at"])
+        event_write(
+            conversation_id=conversation.pk,
+            kind="message_removed",
+            payload={"message": str(current.pk), "at": current.removed_at.isoformat()},
+            run=run,
+        )
+        run_removed(run)
+        return current
 
 
 def run_cancel(*, run: Run, actor: User) -> Run:
@@ -121,9 +179,7 @@ def run_cancel(*, run: Run, actor: User) -> Run:
     with faults.commit("run.cancel", transaction.atomic()):
         conversation_lock(run.conversation_id)
         current = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
-        if current.state == RunState.PENDING or (
-            current.state == RunState.QUEUED and current.attempt == 0
-        ):
+        if run_untouched(current.state, current.attempt):
             run_cancelled(current, from_state=RunState(current.state))
         elif current.state not in RUN_FINAL:
             current.cancel_requested_at = current.cancel_requested_at or timezone.now()
@@ -162,7 +218,8 @@ def run_retry(*, run: Run, actor: User) -> Run:
                     "ended; until then nothing is tried again, so that nothing is done twice."
                 )
             )
-        if current.state not in (RunState.FAILED, RunState.CANCELLED):
+        removed = current.message.removed_at is not None
+        if removed or current.state not in (RunState.FAILED, RunState.CANCELLED):
             raise RunRefused(_("Only a request that failed or was stopped can be tried again."))
         return _run_start(conversation, actor, current.message, continues=current)
 
@@ -240,7 +297,43 @@ def event_post(
     run: Run | None = None,
 ) -> Event:
     """Write one durable event of another app (an export's progress)."""
-    return event_write(conversation_id=conversation_id, kind=kind, payload=payload, run=run)
+    with transaction.atomic():
+        conversation_lock(conversation_id)
+        return event_write(conversation_id=conversation_id, kind=kind, payload=payload, run=run)
+
+
+def _in_line(message: Message, actor: User) -> tuple[Conversation, Message, Run]:
+    """Lock a message that nobody has begun to work on, with its run, against being taken up.
+
+    Raises:
+        NotFound: it is somebody else's.
+        MessageTaken: a worker has it or had it, or it was removed.
+    """
+    conversation = conversation_lock(message.conversation_id)
+    if conversation.owner_id != actor.pk:
+        raise NotFound
+    current = Message.objects.get(pk=message.pk, role=Role.STAFF)
+    if current.removed_at is not None:
+        raise MessageTaken(_("This message was removed already. Nothing was changed."))
+    runs = list(current.runs.select_for_update(of=("self",)).order_by("created_at"))
+    waits = [run for run in runs if run_untouched(run.state, run.attempt)]
+    # A message that is tried again was read the first time.
+    if not waits or any(run.attempt for run in runs):
+        raise MessageTaken(
+            _("The assistant has taken this message up a moment ago. Nothing was changed.")
+        )
+    return conversation, current, waits[-1]
+
+
+def _title_follow(conversation: Conversation, message: Message, said: str) -> None:
+    """Let a title that was taken from the message go with it."""
+    if conversation.title == _title(message.text):
+        conversation.title = _title(said)
+        conversation.save(update_fields=["title"])
+
+
+def _title(text: str) -> str:
+    return text.splitlines()[0][:80] if text else ""
 
 
 def _said(text: str) -> str:

@@ -53,6 +53,11 @@ RUN_WORKING: Final = frozenset({RunState.QUEUED, RunState.RUNNING})
 RUN_CLAIMABLE: Final = frozenset({RunState.QUEUED, RunState.DECIDED})
 
 
+def run_untouched(state: str, attempt: int) -> bool:
+    """Tell whether no worker has ever taken up a run that still may be."""
+    return state == RunState.PENDING or (state == RunState.QUEUED and attempt == 0)
+
+
 class StopMode(TextChoices):
     """What a stop does to the answer of a run."""
 

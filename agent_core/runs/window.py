@@ -97,7 +97,8 @@ class _Past:
             position__gt=min((past.message.position for past in earlier), default=0),
             position__lt=_position(run),
         )
-        lines = list(between.filter(role__in=(Role.STAFF, Role.NOTICE)))
+        # A removed message has no turn of its own, so it ends none either.
+        lines = list(between.filter(role__in=(Role.STAFF, Role.NOTICE), removed_at=None))
         self._asked = [line.position for line in lines if line.role == Role.STAFF]
         self._notices = [line for line in lines if line.role == Role.NOTICE]
 

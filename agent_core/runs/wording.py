@@ -99,11 +99,15 @@ def explain(record: StopRecord) -> Explanation:
     words = str(RULES.get(record.rule, ""))
     if record.evidence.get("polish") == "kept":
         words = _("Every step is complete and nothing was left open.")
+    cause = str(CAUSES.get(record.rule, record.rule))
+    if record.evidence.get("removed"):
+        cause = _("you removed the message")
+        words = _("It was taken out of the line before the assistant read it.")
     limit = LIMITS.get(str(record.evidence.get("limit", "")))
     if record.rule == "budget" and limit is not None:
         words = f"{words} {_('Limit')}: {str(limit) % record.evidence}."
     return {
-        "cause": str(CAUSES.get(record.rule, record.rule)),
+        "cause": cause,
         "rule_words": words,
         "made": record.model_calls_made,
         "saved": record.model_calls_saved,
