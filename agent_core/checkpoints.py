@@ -11,6 +11,8 @@ from psycopg import Connection, Cursor
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool
 
+from agent_core import faults
+
 Pool = ConnectionPool[Connection[DictRow]]
 Fence = Callable[[Cursor[DictRow]], None]
 
@@ -56,8 +58,10 @@ class FencedSaver(PostgresSaver):
                 with connection.cursor(binary=True, row_factory=dict_row) as cursor:
                     yield cursor
                 return
+            # Sent in one go: the fence's answer is the only one that is waited for before the end.
             with (
-                connection.transaction(),
+                connection.pipeline(),
+                faults.commit("checkpoint", connection.transaction()),
                 connection.cursor(binary=True, row_factory=dict_row) as cursor,
             ):
                 self._fence(cursor)

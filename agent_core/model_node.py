@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
 from langgraph.runtime import Runtime
 
+from agent_core import faults
 from agent_core.chat_models.reading import calls_read, cut_off, finish_of, storable, text_of
 from agent_core.errors import CountersignError, ModelEmpty, ModelFailed, ModelUnavailable
 from agent_core.graph_state import State
@@ -35,10 +36,11 @@ def call_model(state: State, runtime: Runtime[Parts]) -> State:
     model = parts.model.bind_tools(offered) if offered else parts.model
     began = time.monotonic()
     whole: AIMessageChunk | None = None
-    for chunk in _pieces(model, state["messages"]):
-        whole = chunk if whole is None else whole + chunk
-        if text := text_of(chunk):
-            parts.host.model_delta(storable(text))
+    with faults.around("model.call"):
+        for chunk in _pieces(model, state["messages"]):
+            whole = chunk if whole is None else whole + chunk
+            if text := text_of(chunk):
+                parts.host.model_delta(storable(text))
     if whole is None:
         raise ModelEmpty
     usage = _usage(whole, number, milliseconds=int((time.monotonic() - began) * 1000))

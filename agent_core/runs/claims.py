@@ -12,6 +12,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from agent_core import faults
 from agent_core.errors import StaleAttempt
 from agent_core.runs.journal import conversation_lock, run_event
 from agent_core.runs.models import Run
@@ -46,7 +47,7 @@ def run_claim(run_id: UUID, *, quarantined: bool) -> Run | None:
     if conversation_id is None:
         return None
     try:
-        with transaction.atomic():
+        with faults.commit("run.claim", transaction.atomic()):
             conversation_lock(conversation_id)
             taken = run_move(
                 claimable,
@@ -90,7 +91,7 @@ def fence_check(run_id: UUID, attempt: int) -> None:
 
 def run_hand_back(run: Run) -> None:
     """Give a claimed run back to the queue, between two steps of a worker that leaves."""
-    with transaction.atomic():
+    with faults.commit("run.hand_back", transaction.atomic()):
         conversation_lock(run.conversation_id)
         moved = run_move(
             Run.objects.filter(pk=run.pk, attempt=run.attempt, state=RunState.RUNNING),
@@ -140,7 +141,7 @@ def leases_return() -> list[Run]:
         if run.quarantined and run.strikes + 1 >= MAX_STRIKES:
             parked.append(run)
             continue
-        with transaction.atomic():
+        with faults.commit("run.take_back", transaction.atomic()):
             conversation_lock(run.conversation_id)
             # The attempt moves on at once, so that a worker that was only stalled is fenced off
             # before the next one has begun.
@@ -172,7 +173,7 @@ def lost_enqueue() -> None:
     """Enqueue again what Redis may have lost: claimable runs that nobody has taken for a while."""
     lost = Q(enqueued_at__isnull=True) | Q(enqueued_at__lt=Now() - LOST_AFTER)
     for run in Run.objects.filter(lost, state__in=RUN_CLAIMABLE).order_by("created_at")[:BATCH]:
-        with transaction.atomic():
+        with faults.commit("run.enqueue_again", transaction.atomic()):
             run_enqueue_after_commit(run)
     in_line = (
         Run.objects.filter(state=RunState.PENDING)
@@ -180,6 +181,6 @@ def lost_enqueue() -> None:
         .distinct()
     )
     for conversation_id in in_line:
-        with transaction.atomic():
+        with faults.commit("run.next", transaction.atomic()):
             conversation_lock(conversation_id)
             run_next(conversation_id)

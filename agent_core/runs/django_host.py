@@ -16,6 +16,7 @@ from django.utils import timezone, translation
 from django.utils.module_loading import import_string
 from langchain_core.messages import BaseMessage
 
+from agent_core import faults
 from agent_core.contract import RunContext, outcome_read
 from agent_core.errors import RunCancelled, RunDrained, StaleAttempt
 from agent_core.gate import history_entry
@@ -48,6 +49,25 @@ WORDS: Final = 200
 
 TOLD: Final = 50
 """How many answers of tools a value is looked for in, the latest first."""
+
+_GATED: Final = (
+    "run",
+    "batch",
+    "position",
+    "tool",
+    "arguments",
+    "verdict",
+    "rule",
+    "label",
+    "identity",
+    "effect",
+    "content",
+    "outcome",
+    "state",
+    "review_id",
+    "ended_at",
+)
+"""What the gate says of a call, again after a crash."""
 
 
 class DjangoHost:
@@ -125,7 +145,7 @@ class DjangoHost:
     def model_began(self, number: int) -> None:
         """Void the half-written text of an earlier try."""
         self._whole = ""
-        with self._write():
+        with self._write("model.began"):
             event_write(
                 conversation_id=self._run.conversation_id,
                 kind="reset",
@@ -151,24 +171,34 @@ class DjangoHost:
     def model_ended(self, usage: ModelUsage) -> None:
         """Store what a model call used."""
         self.thinking = False
-        with self._write():
-            ModelCall.objects.update_or_create(
-                run=self._run,
-                attempt=self._run.attempt,
-                number=usage.number,
-                defaults={
-                    "model": usage.model or self._run.model,
-                    "input_tokens": usage.input_tokens,
-                    "output_tokens": usage.output_tokens,
-                    "milliseconds": usage.milliseconds,
-                    "finish_reason": usage.finish_reason,
-                },
+        row = ModelCall(
+            run=self._run,
+            attempt=self._run.attempt,
+            number=usage.number,
+            model=usage.model or self._run.model,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            milliseconds=usage.milliseconds,
+            finish_reason=usage.finish_reason,
+        )
+        with self._write("model.ended"):
+            ModelCall.objects.bulk_create(
+                [row],
+                update_conflicts=True,
+                unique_fields=["run", "attempt", "number"],
+                update_fields=[
+                    "model",
+                    "input_tokens",
+                    "output_tokens",
+                    "milliseconds",
+                    "finish_reason",
+                ],
             )
 
     def gated(self, batch: int, calls: Sequence[CallRecord]) -> None:
         """Store the batch with its verdicts, and ask for the reviews it needs."""
         run = self._run
-        with _released(), transaction.atomic():
+        with _released(), faults.commit("batch.gated", transaction.atomic()):
             reviews = {
                 record.id: review_propose(
                     run_id=run.pk,
@@ -183,9 +213,15 @@ class DjangoHost:
             }
             conversation_lock(run.conversation_id)
             fence_check(run.pk, run.attempt)
-            for record in calls:
-                asked = reviews.get(record.id)
-                call_event(run, self._call_store(batch, record, asked.pk if asked else None))
+            stored = [
+                self._call(batch, record, asked.pk if (asked := reviews.get(record.id)) else None)
+                for record in calls
+            ]
+            Call.objects.bulk_create(
+                stored, update_conflicts=True, unique_fields=["id"], update_fields=_GATED
+            )
+            for call in stored:
+                call_event(run, call)
             for asked in reviews.values():
                 review_event(run, asked)
 
@@ -197,7 +233,7 @@ class DjangoHost:
 
     def call_began(self, call_id: UUID) -> None:
         """Show that a call is being executed."""
-        with self._write():
+        with self._write("call.began"):
             call = Call.objects.get(pk=call_id)
             call.state = CallState.RUNNING
             call.started_at = call.started_at or timezone.now()
@@ -208,7 +244,7 @@ class DjangoHost:
         self, call_id: UUID, label: str, content: str, artifact: Mapping[str, Any] | None
     ) -> None:
         """Store what came of a call."""
-        with self._write():
+        with self._write("call.ended"):
             call = Call.objects.get(pk=call_id)
             call.state = call_state(artifact, effect=call.effect)
             call.label = label
@@ -223,36 +259,32 @@ class DjangoHost:
         with _released(), translation.override(self._run.language):
             run_end(self._run, end)
 
-    def _call_store(self, batch: int, record: CallRecord, review_id: UUID | None) -> Call:
+    def _call(self, batch: int, record: CallRecord, review_id: UUID | None) -> Call:
         state = CallState.WAITING if record.verdict == "review" else CallState.QUEUED
         if record.artifact is not None:
             state = call_state(record.artifact, effect=record.effect)
-        now = timezone.now() if record.artifact is not None else None
-        call, _made = Call.objects.update_or_create(
+        return Call(
             pk=UUID(record.id),
-            defaults={
-                "run": self._run,
-                "batch": batch,
-                "position": record.position,
-                "tool": record.tool,
-                "arguments": dict(record.arguments),
-                "verdict": record.verdict,
-                "rule": record.rule,
-                "label": record.label,
-                "identity": record.identity,
-                "effect": record.effect,
-                "content": record.content,
-                "outcome": dict(record.artifact) if record.artifact is not None else None,
-                "state": state,
-                "review_id": review_id,
-                "ended_at": now,
-            },
+            run=self._run,
+            batch=batch,
+            position=record.position,
+            tool=record.tool,
+            arguments=dict(record.arguments),
+            verdict=record.verdict,
+            rule=record.rule,
+            label=record.label,
+            identity=record.identity,
+            effect=record.effect,
+            content=record.content,
+            outcome=dict(record.artifact) if record.artifact is not None else None,
+            state=state,
+            review_id=review_id,
+            ended_at=timezone.now() if record.artifact is not None else None,
         )
-        return call
 
     def _bind(self, customer_id: UUID, label: str) -> None:
         """Bind the conversation to its customer, once and for all."""
-        with transaction.atomic():
+        with faults.commit("conversation.bound", transaction.atomic()):
             conversation_lock(self._run.conversation_id)
             fence_check(self._run.pk, self._run.attempt)
             Conversation.objects.filter(
@@ -295,8 +327,8 @@ class DjangoHost:
         )
 
     @contextmanager
-    def _write(self) -> Iterator[None]:
-        with _released(), transaction.atomic():
+    def _write(self, name: str) -> Iterator[None]:
+        with _released(), faults.commit(name, transaction.atomic()):
             conversation_lock(self._run.conversation_id)
             fence_check(self._run.pk, self._run.attempt)
             yield

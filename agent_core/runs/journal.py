@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-
 from agent_core.events import event_checked
 from agent_core.runs import live
 from agent_core.runs.models import Call, Conversation, Event, Message, Run
@@ -33,20 +31,17 @@ def event_write(
 ) -> Event:
     """Write one event in the present transaction and wake the readers after it.
 
-    A reader that has seen event 10 never finds 9 behind it, because writers of one conversation
-    wait for each other here.
+    The caller holds the conversation's lock: a reader that has seen event 10 never finds 9 behind
+    it, because writers of one conversation wait for each other there.
     """
-    checked = event_checked(kind, payload)
-    with transaction.atomic():
-        conversation_lock(conversation_id)
-        event = Event.objects.create(
-            conversation_id=conversation_id,
-            run=run,
-            attempt=attempt or (run.attempt if run else 0),
-            kind=kind,
-            payload=checked,
-        )
-        live.tick_after_commit(conversation_id)
+    event = Event.objects.create(
+        conversation_id=conversation_id,
+        run=run,
+        attempt=attempt or (run.attempt if run else 0),
+        kind=kind,
+        payload=event_checked(kind, payload),
+    )
+    live.tick_after_commit(conversation_id)
     return event
 
 

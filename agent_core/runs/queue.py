@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 
+from agent_core import faults
 from agent_core.runs.models import Run
 
 logger = logging.getLogger(__name__)
@@ -46,5 +47,7 @@ def task_send(task: str, argument: str) -> bool:
 
 
 def _send(task: str, run_id: UUID) -> None:
-    if not task_send(task, str(run_id)):
+    with faults.around("task.send"):
+        sent = task_send(task, str(run_id))
+    if not sent:
         logger.warning("run.not_enqueued", extra={"run": str(run_id)})

@@ -16,10 +16,20 @@ REDIS_URL = (
     env.url("REDIS_URL", ("redis", "rediss", "unix"), "") or _running.redis_url or redis_url(home())
 )
 
+DATABASE_POOL_SIZE = env.number("DATABASE_POOL_SIZE", 10, minimum=2, maximum=500)
+
 DATABASES = {
     # One connection a piece of work: none is held across a model or processor call.
     "default": dj_database_url.parse(DATABASE_URL, conn_max_age=0, conn_health_checks=True),
 }
 DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+DATABASES["default"]["OPTIONS"]["pool"] = {
+    # Of each process, beside the one for checkpoints: bounded, and empty again after a burst.
+    "min_size": 0,
+    "max_size": DATABASE_POOL_SIZE,
+    "max_idle": 60,
+    # Whoever waits longer than this for a connection is told that the database is away.
+    "timeout": 15,
+}
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -83,6 +83,7 @@ def _say(server: psycopg.Connection, text: str, **names: str) -> None:
 
 def _let_go() -> None:
     connection.close()
+    connection.close_pool()
     if saver_pool.cache_info().currsize:
         saver_pool().close()
         saver_pool.cache_clear()
