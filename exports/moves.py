@@ -79,6 +79,8 @@ def export_enqueue(export_id: UUID) -> None:
 
 
 def _send(export_id: str) -> None:
-    if not task_send(WRITE_TASK, export_id):
+    with faults.around("export.send"):
+        sent = task_send(WRITE_TASK, export_id)
+    if not sent:
         # Nothing is lost: the sweep sends again what stays in line.
         log.warning("export.not_enqueued", extra={"export": export_id})
