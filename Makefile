@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n logical --maxprocesses 4 --dist loadfile
 # Set UV= to another program; it is needed for `make lock` only.
 UV ?= uv
 
-.PHONY: help install run test test-full harness versions savings bench lint lock
+.PHONY: help install run test test-full harness versions savings bench chaos lint lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ savings: $(STAMP) ## Measure what stopping saves (SHORT=1: one of each class)
 
 bench: $(STAMP) ## Measure what deciding costs, as ratios
 	@$(BIN)/python -m tests.bench
+
+chaos: $(STAMP) ## Kill, stop and cut off the product at random under traffic (TURNS=2000, SEED=)
+	@TURNS=$(TURNS) SEED=$(SEED) $(BIN)/python -m tests.chaos
 
 lint: $(STAMP) ## Check style, types, layers and templates
 	$(BIN)/ruff check .

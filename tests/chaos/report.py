@@ -1,0 +1,62 @@
+"""What a chaos run prints: a line while it goes on, the figures at its end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tests.chaos.faults import KILLS
+from tests.chaos.recovery import middle, percentile
+
+SHOWN: Final = 20
+"""The most wrong things that are told one by one; the counts are whole."""
+
+RECOVERY_SECONDS: Final = 15.0
+"""Within this a run goes on after a hit, in 99 of 100 cases."""
+
+
+def progress(*, seconds: float, sent: int, turns: int, ended: int, kills: int, hurt: int) -> str:
+    """Say how far it is."""
+    return (
+        f"{seconds:5.0f} s  {sent}/{turns} sent, {ended} ended or waiting, "
+        f"{kills} kills, {hurt} runs hit and not going on yet"
+    )
+
+
+def report(
+    *,
+    turns: int,
+    ends: Counter[str],
+    done: Counter[str],
+    wrong: Mapping[str, Sequence[str]],
+    times: Sequence[tuple[str, float]],
+    problems: Sequence[str],
+) -> str:
+    """Return the figures."""
+    kills = sum(count for kind, count in done.items() if kind in KILLS)
+    lines = [f"turns {turns}, faults {done.total()}, of them kills {kills}"]
+    lines += [_counted("kills", done, kills=True), _counted("others", done, kills=False)]
+    lines += ["ends: " + ", ".join(f"{name} {count}" for name, count in sorted(ends.items()))]
+    lines += [f"{name} {len(found)}" for name, found in wrong.items()]
+    lines += [f"error pages {len(problems)}", *_recovery(times)]
+    for name, found in wrong.items():
+        lines += [f"  {name}: {sentence}" for sentence in found[:SHOWN]]
+    lines += [f"  error page: {problem}" for problem in problems[:SHOWN]]
+    return "\n".join(lines)
+
+
+def _counted(title: str, done: Counter[str], *, kills: bool) -> str:
+    chosen = [f"{kind} {done[kind]}" for kind in sorted(done) if (kind in KILLS) == kills]
+    return f"{title}: {', '.join(chosen) or 'none'}"
+
+
+def _recovery(times: Sequence[tuple[str, float]]) -> list[str]:
+    by_kind: dict[str, list[float]] = {"all": [took for _kind, took in times]}
+    for kind, took in sorted(times):
+        by_kind.setdefault(kind, []).append(took)
+    return [
+        f"time to recover, {kind}: {len(found)} runs, median {middle(found):.1f} s, "
+        f"p99 {percentile(found):.1f} s, most {max(found, default=0.0):.1f} s"
+        for kind, found in by_kind.items()
+    ]
