@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
+from collections.abc import Mapping
 from datetime import timedelta
 from uuid import UUID
 
@@ -37,6 +40,11 @@ def lease() -> timedelta:
     return timedelta(seconds=settings.RUN_LEASE_SECONDS)
 
 
+def here() -> str:
+    """Return the name of this process, for the operator's eyes."""
+    return f"{socket.gethostname()}:{os.getpid()}"[-100:]
+
+
 def run_claim(run_id: UUID, *, quarantined: bool) -> Run | None:
     """Take a run to work on it, or return None when there is nothing to take.
 
@@ -55,6 +63,7 @@ def run_claim(run_id: UUID, *, quarantined: bool) -> Run | None:
                 attempt=F("attempt") + 1,
                 lease_until=Now() + lease(),
                 claimed_at=timezone.now(),
+                worker=here(),
             )
             if not taken:
                 return None
@@ -66,12 +75,30 @@ def run_claim(run_id: UUID, *, quarantined: bool) -> Run | None:
         return None
 
 
-def lease_renew(run_id: UUID, attempt: int) -> bool:
-    """Prolong a claim; False once the run belongs to somebody else or has ended."""
-    renewed = Run.objects.filter(pk=run_id, attempt=attempt, state=RunState.RUNNING).update(
-        lease_until=Now() + lease()
-    )
-    return bool(renewed)
+def leases_renew(attempts: Mapping[UUID, int]) -> set[UUID]:
+    """Prolong the claims on these runs; return those that belong to somebody else or have ended.
+
+    A row that a step of ours has locked at this moment is left for the next time: one slow
+    transaction must not cost the other runs of the process their leases.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH held AS (SELECT run.id FROM runs_run run"
+            " JOIN unnest(%s::uuid[], %s::int[]) AS ours (id, attempt)"
+            " ON run.id = ours.id AND run.attempt = ours.attempt"
+            " WHERE run.state = %s FOR NO KEY UPDATE OF run SKIP LOCKED)"
+            " UPDATE runs_run SET lease_until = statement_timestamp() + make_interval(secs => %s)"
+            " FROM held WHERE runs_run.id = held.id",
+            [
+                list(attempts),
+                list(attempts.values()),
+                RunState.RUNNING,
+                settings.RUN_LEASE_SECONDS,
+            ],
+        )
+    rows = Run.objects.filter(pk__in=attempts, state=RunState.RUNNING)
+    ours = {pk for pk, attempt in rows.values_list("pk", "attempt") if attempts[pk] == attempt}
+    return set(attempts) - ours
 
 
 def fence_check(run_id: UUID, attempt: int) -> None:

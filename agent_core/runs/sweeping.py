@@ -1,8 +1,11 @@
-"""Wake runs that wait although everything they wait for is decided."""
+"""What the sweep sets right besides leases: sleepers that block, and waits that are over."""
 
 from __future__ import annotations
 
-from django.db import transaction
+import logging
+
+from django.conf import settings
+from django.db import connection, transaction
 
 from agent_core import faults
 from agent_core.runs.journal import conversation_lock
@@ -11,6 +14,31 @@ from agent_core.runs.services import run_wake
 from agent_core.runs.states import RunState
 from reviews.models import Review
 from reviews.states import FINAL
+
+logger = logging.getLogger(__name__)
+
+
+def sleepers_end() -> int:
+    """End the sessions of processes that stalled in mid-transaction; return how many.
+
+    A stopped process keeps its row locks, and whoever shall take its run over would wait for them.
+    A session of ours that holds a conversation and has said nothing for the length of a lease is
+    such a one; nothing of its transaction is kept.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity asleep"
+            " WHERE datname = current_database() AND usename = current_user"
+            " AND state LIKE 'idle in transaction%%'"
+            " AND state_change < clock_timestamp() - make_interval(secs => %s)"
+            " AND EXISTS (SELECT 1 FROM pg_locks held WHERE held.pid = asleep.pid"
+            " AND held.mode = 'RowShareLock' AND held.relation = 'runs_conversation'::regclass)",
+            [settings.RUN_LEASE_SECONDS],
+        )
+        ended = len(cursor.fetchall())
+    if ended:
+        logger.warning("run.sleepers_ended", extra={"sessions": ended})
+    return ended
 
 
 def decided_wake() -> int:

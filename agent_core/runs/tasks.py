@@ -15,7 +15,7 @@ from agent_core.runs.claims import leases_return, lost_enqueue
 from agent_core.runs.endings import run_parked
 from agent_core.runs.queue import QUARANTINE_TASK, WORK_TASK
 from agent_core.runs.retention import checkpoints_prune
-from agent_core.runs.sweeping import decided_wake
+from agent_core.runs.sweeping import decided_wake, sleepers_end
 from agent_core.runs.work import run_work
 
 
@@ -34,6 +34,7 @@ def quarantine(run_id: str) -> None:
 @shared_task(name="runs.run_sweep")
 def sweep() -> None:
     """Return the runs of dead workers, and enqueue what Redis has lost."""
+    sleepers_end()
     for run in leases_return():
         # Another sweep, or the worker after all, was first.
         with suppress(StaleAttempt):

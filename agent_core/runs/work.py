@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import threading
+import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from copy import copy
 from functools import cache, partial
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import psycopg
@@ -17,6 +16,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import translation
 from django.utils.module_loading import import_string
 from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateSnapshot
 from psycopg import Cursor
 from psycopg.rows import DictRow
@@ -27,14 +27,16 @@ from agent_core.chat_models import chat_model
 from agent_core.checkpoints import FencedSaver, Pool, pool_open
 from agent_core.errors import ModelFailed, RunCancelled, RunDrained, StaleAttempt
 from agent_core.graph import graph_compile, recursion_limit
+from agent_core.graph_state import State
 from agent_core.host import Parts
-from agent_core.runs import drain
-from agent_core.runs.claims import lease_renew, run_claim, run_hand_back
+from agent_core.runs.claims import run_claim, run_hand_back
 from agent_core.runs.django_host import DjangoHost
 from agent_core.runs.endings import run_cancelled, run_failed
+from agent_core.runs.leases import lease_kept
 from agent_core.runs.logged import claim_logged, run_logged
 from agent_core.runs.models import Run
 from agent_core.runs.services import run_wait
+from agent_core.runs.states import RUN_FINAL, RunState
 from agent_core.runs.wording import model_failed, refusal, run_broke
 from agent_core.toolset import Toolset, reference_new
 from reviews.models import Review
@@ -50,6 +52,12 @@ DATABASE_ERRORS = (OperationalError, InterfaceError, psycopg.OperationalError, P
 def toolset() -> Toolset:
     """Return the tools of every registered toolset."""
     return Toolset(tool for path in settings.TOOLSETS for tool in import_string(path))
+
+
+@cache
+def compiled() -> CompiledStateGraph[State, Parts, State, State]:
+    """Return the graph, compiled once: it keeps nothing of a run."""
+    return graph_compile(None)
 
 
 @cache
@@ -69,6 +77,18 @@ def conninfo() -> str:
     )
 
 
+def _anew() -> None:
+    """Forget what a parent process had open: two processes must not speak on one socket."""
+    saver_pool.cache_clear()
+
+
+os.register_at_fork(after_in_child=_anew)
+
+FIRST_INPUT: Final[State] = {"batch": []}
+
+INTERRUPT: Final = "__interrupt__"
+"""The key under which LangGraph streams that it pauses."""
+
 GIVE_BACK_TRIES = 8
 GIVE_BACK_ATTEMPTS = 10
 
@@ -83,7 +103,7 @@ def run_work(run_id: UUID, *, quarantined: bool = False) -> None:
     host = DjangoHost(run, toolset())
     logger.info("run.claimed", extra={"run": str(run.pk), "attempt": run.attempt})
     try:
-        with _lease_kept(host, run), translation.override(run.language):
+        with lease_kept(run, host), translation.override(run.language):
             _settle(run, host)
     except StaleAttempt:
         logger.warning("run.taken_over", extra={"run": str(run.pk), "attempt": run.attempt})
@@ -151,22 +171,26 @@ def _advance(run: Run, host: DjangoHost) -> bool:
         stop_mode=run.stop_mode,
         passes=DATABASE_ERRORS,
     )
-    graph = graph_compile(FencedSaver(saver_pool(), partial(_fence, run.pk, run.attempt)))
+    graph = copy(compiled())
+    graph.checkpointer = FencedSaver(saver_pool(), partial(_fence, run.pk, run.attempt))
     config: RunnableConfig = {
         "configurable": {"thread_id": str(run.pk)},
         "recursion_limit": recursion_limit(parts.limits),
     }
-    host.safe_point()
-    state = graph.get_state(config)
-    if _still_asked(run.pk, state):
-        # A worker died between the pause and the row that says so: nothing is decided yet.
-        return True
-    begin = _begin(run, state)
-    for _step in graph.stream(
+    begin: Any = FIRST_INPUT
+    if run.attempt > 1:
+        host.safe_point()
+        state = graph.get_state(config)
+        if _still_asked(run.pk, state):
+            # A worker died between the pause and the row that says so: nothing is decided yet.
+            return True
+        begin = _begin(run, state)
+    paused = False
+    for step in graph.stream(
         begin, config, context=parts, stream_mode="updates", durability="sync"
     ):
-        pass
-    return bool(graph.get_state(config).interrupts)
+        paused = paused or INTERRUPT in step
+    return paused
 
 
 def _still_asked(run_id: UUID, state: StateSnapshot) -> bool:
@@ -178,7 +202,7 @@ def _still_asked(run_id: UUID, state: StateSnapshot) -> bool:
 def _begin(run: Run, state: StateSnapshot) -> Any:
     """Return what the graph is given: a first input, the decisions, or nothing to go on with."""
     if state.created_at is None:
-        return {"batch": []}
+        return FIRST_INPUT
     if state.interrupts:
         # The same rows give the same answer, so a second resume after a crash is harmless. It is
         # wrapped, because a bare map of ids would be taken for LangGraph's own interrupt map.
@@ -214,45 +238,13 @@ def _name(review: Review) -> str:
 
 
 def _fence(run_id: UUID, attempt: int, cursor: Cursor[DictRow]) -> None:
-    """Refuse a checkpoint of a stale attempt; a run that has just ended may write its last one."""
+    """Refuse a checkpoint of a stale attempt; a run that has just ended may write its last one.
+
+    While a run waits, nobody works on it: what a script writes then would poison the thread.
+    """
     cursor.execute(
-        "SELECT 1 FROM runs_run WHERE id = %s AND attempt = %s FOR SHARE", (run_id, attempt)
+        "SELECT 1 FROM runs_run WHERE id = %s AND attempt = %s AND state = ANY(%s) FOR SHARE",
+        (run_id, attempt, [RunState.RUNNING, *RUN_FINAL]),
     )
     if cursor.fetchone() is None:
         raise StaleAttempt
-
-
-@contextmanager
-def _lease_kept(host: DjangoHost, run: Run) -> Iterator[None]:
-    """Renew the lease three times in its life while the body works."""
-    done = threading.Event()
-
-    def renew() -> None:
-        due = time.monotonic()
-        while not done.wait(min(1.0, settings.RUN_LEASE_SECONDS / 3)):
-            try:
-                if drain.leaving() and host.thinking:
-                    # A model call can be abandoned, a silent provider cannot be waited for.
-                    host.lost = True
-                    run_hand_back(run)
-                    return
-                if time.monotonic() - due < settings.RUN_LEASE_SECONDS / 3:
-                    continue
-                due = time.monotonic()
-                if not lease_renew(run.pk, run.attempt):
-                    host.lost = True
-                    return
-            except StaleAttempt:
-                return
-            except DATABASE_ERRORS:
-                logger.warning("run.lease_not_renewed", extra={"run": str(run.pk)})
-            finally:
-                connection.close()
-
-    keeper = threading.Thread(target=renew, name=f"lease-{run.pk}", daemon=True)
-    keeper.start()
-    try:
-        yield
-    finally:
-        done.set()
-        keeper.join(timeout=5)

@@ -176,7 +176,7 @@ def test_a_stale_attempt_can_write_nothing(conversation: Conversation, tom: User
 
     assert (Event.objects.count(), Message.objects.count()) == before
     assert StopRecord.objects.count() == 0
-    assert not claims.lease_renew(stale.pk, stale.attempt)
+    assert claims.leases_renew({stale.pk: stale.attempt}) == {stale.pk}
 
 
 def test_a_stale_attempt_can_write_no_checkpoint(conversation: Conversation, tom: User) -> None:

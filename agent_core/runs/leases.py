@@ -1,0 +1,102 @@
+"""Keeps the leases of every run of this process: one thread, and one statement for all."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from uuid import UUID
+
+from django.conf import settings
+from django.db import Error, connection
+
+from agent_core.errors import StaleAttempt
+from agent_core.runs import drain
+from agent_core.runs.claims import leases_renew, run_hand_back
+from agent_core.runs.django_host import DjangoHost
+from agent_core.runs.models import Run
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+"""How often the keeper looks whether a model call shall be abandoned."""
+
+
+class Keeper:
+    """Renews three times in a lease's life; tells a host when its run belongs to somebody else."""
+
+    def __init__(self) -> None:
+        self._held: dict[UUID, tuple[Run, DjangoHost]] = {}
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._renewed = 0.0
+
+    @contextmanager
+    def kept(self, run: Run, host: DjangoHost) -> Iterator[None]:
+        """Keep the lease of a claimed run while the body works."""
+        with self._lock:
+            self._held[run.pk] = (run, host)
+            if self._thread is None:
+                self._renewed = time.monotonic()
+                self._thread = threading.Thread(target=self._keep, name="leases", daemon=True)
+                self._thread.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held.pop(run.pk, None)
+
+    def _keep(self) -> None:
+        """Look after what is held until nothing is."""
+        while True:
+            time.sleep(min(LOOK_SECONDS, settings.RUN_LEASE_SECONDS / 3))
+            with self._lock:
+                held = list(self._held.values())
+                if not held:
+                    self._thread = None
+                    return
+            try:
+                self._look(held)
+            except Error:
+                logger.warning("run.leases_not_renewed", extra={"runs": len(held)})
+            finally:
+                with suppress(Error):
+                    connection.close()
+
+    def _look(self, held: list[tuple[Run, DjangoHost]]) -> None:
+        if drain.leaving():
+            for run, host in held:
+                self._abandon(run, host)
+        if time.monotonic() - self._renewed < settings.RUN_LEASE_SECONDS / 3:
+            return
+        self._renewed = time.monotonic()
+        gone = leases_renew({run.pk: run.attempt for run, _host in held})
+        for run, host in held:
+            host.lost = host.lost or run.pk in gone
+
+    def _abandon(self, run: Run, host: DjangoHost) -> None:
+        """Hand a run back that waits for a model: a silent provider cannot be waited for."""
+        if host.thinking and not host.lost:
+            host.lost = True
+            with suppress(StaleAttempt):
+                run_hand_back(run)
+
+
+_keeper = Keeper()
+
+
+def _anew() -> None:
+    """Begin with nothing: the parent's thread does not live on in a child."""
+    global _keeper
+    _keeper = Keeper()
+
+
+os.register_at_fork(after_in_child=_anew)
+
+
+def lease_kept(run: Run, host: DjangoHost) -> AbstractContextManager[None]:
+    """Keep the lease of a claimed run while the body works."""
+    return _keeper.kept(run, host)
