@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import queue
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -10,6 +12,7 @@ from uuid import UUID
 from celery import current_app
 from django.db import transaction
 from django.db.models.functions import Now
+from kombu import Connection, Producer
 from kombu.exceptions import OperationalError
 
 from agent_core import faults
@@ -34,16 +37,62 @@ def run_enqueue_after_commit(run: Run) -> None:
 def task_send(task: str, argument: str) -> bool:
     """Send a task to its queue; give up within about a second, and say whether it was sent.
 
-    The connection is the sender's own and new. A pooled one may have died with the last Redis, and
-    `retry=False` alone does not cover connecting, which Celery tries for six seconds. The options
-    must not be set for the whole application: workers would stop looking for their broker.
+    A kept connection may have died with the last Redis; then a new one is tried, once. Connections
+    are of senders only: the options must not be set for the whole application, because workers
+    would stop looking for their broker, and `retry=False` alone does not cover connecting, which
+    Celery tries for six seconds.
     """
+    kept = _kept()
+    if kept is not None:
+        if _sent(*kept, task, argument):
+            return True
+        # The others have died with it.
+        _anew()
+    connection = current_app.connection_for_write(transport_options=_SENDING)
     try:
-        with current_app.connection_for_write(transport_options=_SENDING) as connection:
-            current_app.send_task(task, args=[argument], connection=connection, retry=False)
-    except OperationalError:
+        producer = Producer(connection, auto_declare=False)
+    except _lost(connection):
+        connection.release()
         return False
+    return _sent(connection, producer, task, argument)
+
+
+_idle: queue.LifoQueue[tuple[Connection, Producer]] = queue.LifoQueue(maxsize=8)
+"""Senders that nobody uses at the moment; what finds no room here is closed."""
+
+
+def _kept() -> tuple[Connection, Producer] | None:
+    try:
+        return _idle.get_nowait()
+    except queue.Empty:
+        return None
+
+
+def _lost(connection: Connection) -> tuple[type[BaseException], ...]:
+    """Return what a sender raises whose Redis has gone."""
+    return (OperationalError, *connection.connection_errors, *connection.channel_errors)
+
+
+def _sent(connection: Connection, producer: Producer, task: str, argument: str) -> bool:
+    try:
+        current_app.send_task(task, args=[argument], producer=producer, retry=False)
+    except _lost(connection):
+        connection.release()
+        return False
+    try:
+        _idle.put_nowait((connection, producer))
+    except queue.Full:
+        connection.release()
     return True
+
+
+def _anew() -> None:
+    """Keep no sender: they have died, or belong to the parent of this process."""
+    global _idle
+    _idle = queue.LifoQueue(maxsize=8)
+
+
+os.register_at_fork(after_in_child=_anew)
 
 
 def _send(task: str, run_id: UUID) -> None:

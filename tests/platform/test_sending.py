@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from agent_core.runs import queue
 from agent_core.runs.models import Run
 from agent_core.runs.queue import task_send
 from agent_core.runs.services import conversation_start, message_send
@@ -40,6 +41,14 @@ def queues(redis_url: str) -> Iterator[Queues]:
     yield client
     client.delete("turns", "exports")
     client.close()
+
+
+@pytest.fixture(autouse=True)
+def no_sender_kept() -> Iterator[None]:
+    """Begin and end without a sender that knows another test's broker."""
+    queue._anew()
+    yield
+    queue._anew()
 
 
 @pytest.fixture(params=["refused", "no socket", "silent", "silent socket", "full"])
@@ -129,3 +138,37 @@ def test_a_sender_leaves_no_connection_behind(queues: Queues) -> None:
     for number in range(20):
         assert task_send("runs.run_work", f"number {number}")
     assert len(queues.client_list()) < before + 5
+
+
+def test_a_kept_sender_whose_redis_falls_silent_is_given_up_soon(queues: Queues) -> None:
+    """The connection stands and nobody answers on it: neither on the kept one nor on a new one."""
+    assert task_send("runs.run_work", "heard")
+    queues.client_pause(4000)
+    try:
+        began = time.monotonic()
+        sent = task_send("runs.run_work", "not heard")
+        took = time.monotonic() - began
+    finally:
+        queues.client_unpause()
+
+    assert not sent
+    assert took < 2 * SOON
+
+
+def test_a_kept_sender_whose_connection_was_cut_sends_on_a_new_one(queues: Queues) -> None:
+    assert task_send("runs.run_work", "first")
+    me = queues.client_id()
+    for client in queues.client_list():
+        if int(client["id"]) != me:
+            queues.client_kill_filter(_id=client["id"])
+
+    assert task_send("runs.run_work", "second")
+    assert queues.llen("turns") == 2
+
+
+def test_a_kept_sender_is_used_again(queues: Queues) -> None:
+    task_send("runs.run_work", "first")
+    before = queues.info("stats")["total_connections_received"]
+    for number in range(5):
+        assert task_send("runs.run_work", f"number {number}")
+    assert queues.info("stats")["total_connections_received"] == before
