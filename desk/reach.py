@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.http import Http404
 
 from agent_core.runs.errors import NotFound as RunNotFound
-from agent_core.runs.models import Conversation, Run
-from agent_core.runs.selectors import conversation_for, run_full
+from agent_core.runs.models import Conversation, Message, Run
+from agent_core.runs.selectors import conversation_for, message_for, run_full
 from exports.errors import ExportNotFound
 from exports.models import Export
 from exports.selectors import export_for
@@ -27,6 +27,17 @@ def conversation_or_404(user: User, conversation_id: UUID) -> Conversation:
     """
     try:
         return conversation_for(user, conversation_id)
+    except RunNotFound:
+        raise Http404 from None
+
+
+def message_or_404(user: User, message_id: UUID) -> Message:
+    """Return what this person said in a conversation of theirs.
+
+    Raises: Http404 for anyone else's, as for a missing one.
+    """
+    try:
+        return message_for(user, message_id)
     except RunNotFound:
         raise Http404 from None
 

@@ -51,7 +51,7 @@ REVIEW_WORDS: Final[Mapping[str, Any]] = {
 }
 
 RUN_LINES: Final[Mapping[str, Any]] = {
-    RunState.PENDING: gettext_lazy("In line: it starts when the one before has finished."),
+    RunState.PENDING: gettext_lazy("In line: it waits until the present request is done."),
     RunState.QUEUED: gettext_lazy("Waiting for a free worker…"),
     RunState.RUNNING: gettext_lazy("Working…"),
     RunState.WAITING: gettext_lazy("Waits for a decision. You can go on writing."),

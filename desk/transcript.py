@@ -17,7 +17,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agent_core.runs.models import Call, Conversation, Message, Run
-from agent_core.runs.states import RUN_FINAL, CallState, Role, RunState
+from agent_core.runs.services import MESSAGE_LIMIT
+from agent_core.runs.states import RUN_FINAL, RUN_WORKING, CallState, Role, RunState, run_untouched
 from agent_core.runs.wording import explain
 from desk.reviewing import Card, card_of
 from desk.showing import (
@@ -98,12 +99,14 @@ class Work:
     busy: bool
     since: datetime
     can_cancel: bool
+    can_change: bool
     can_retry: bool
     no_answer: bool
     stop: Stop | None
     calls: list[CallLine] = field(default_factory=list)
     reviews: list[Card] = field(default_factory=list)
     exports: list[ExportCard] = field(default_factory=list)
+    longest: int = MESSAGE_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +275,9 @@ def _work(
     no_answer: bool,
 ) -> Work:
     final = run.state in RUN_FINAL
+    removed = run.message.removed_at is not None
     asked_to_stop = run.cancel_requested_at is not None and not final
+    can_change = run.continues_id is None and run_untouched(run.state, run.attempt)
     doing = [call.label for call in run.calls.all() if call.state == CallState.RUNNING]
     line = str(RUN_LINES.get(run.state, ""))
     if run.state == RunState.RUNNING and doing:
@@ -285,10 +290,13 @@ def _work(
         icon="clock",
         busy=run.state in BUSY or asked_to_stop,
         since=run.claimed_at or run.created_at,
+        # What only waits is taken back, not stopped.
         can_cancel=not final
         and not asked_to_stop
-        and run.state in (RunState.PENDING, RunState.QUEUED, RunState.RUNNING),
+        and (run.state in RUN_WORKING or (run.state == RunState.PENDING and not can_change)),
+        can_change=can_change,
         can_retry=run.state in (RunState.FAILED, RunState.CANCELLED)
+        and not removed
         and getattr(run, "continued_by", None) is None,
         no_answer=no_answer,
         stop=stop_of(run) if no_answer else None,

@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 
-from desk.views import api, articles, chat, documents, people, reviews, runs, stream, tickets
+from desk.views import api, articles, chat, documents, line, people, reviews, runs, stream, tickets
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", people.SignIn.as_view(), name="login"),
@@ -29,6 +29,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/conversations/<uuid:conversation_id>/messages", api.messages, name="api-messages"),
     path("api/conversations/<uuid:conversation_id>/stop-mode", api.stop_mode, name="api-stop-mode"),
     path("api/conversations/<uuid:conversation_id>/stream", stream.stream, name="api-stream"),
+    path("api/messages/<uuid:message_id>/edit", line.edit, name="api-message-edit"),
+    path("api/messages/<uuid:message_id>/remove", line.remove, name="api-message-remove"),
     path("api/runs/<uuid:run_id>/cancel", api.cancel, name="api-cancel"),
     path("api/runs/<uuid:run_id>/retry", api.retry, name="api-retry"),
     path("api/reviews/<uuid:review_id>/decision", api.decision, name="api-decision"),

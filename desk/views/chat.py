@@ -80,7 +80,13 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 def chat(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """Show one conversation as it is now; the stream goes on from here."""
-    conversation = conversation_or_404(person(request), conversation_id)
+    return chat_page(request, conversation_or_404(person(request), conversation_id))
+
+
+def chat_page(
+    request: HttpRequest, conversation: Conversation, *, typed: str = "", error: str = ""
+) -> HttpResponse:
+    """Render a conversation; what was refused stands in the composer again, with the sentence."""
     # Read before the transcript: what comes in between is sent again, and placing is idempotent.
     after = event_latest(conversation.pk)
     return render(
@@ -96,7 +102,10 @@ def chat(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
             "client_key": uuid4(),
             "longest": MESSAGE_LIMIT,
             "endings": endings_of(conversation),
+            "typed": typed,
+            "error": error,
         },
+        status=409 if error else 200,
     )
 
 
@@ -117,10 +126,19 @@ Made = tuple[str, dict[str, object]]
 
 
 def _message(conversation: Conversation, item_id: UUID, viewer: User) -> Made:
+    message = _message_of(conversation, item_id)
+    return "desk/_entries.html", {"entries": message_entries(conversation, message, viewer)}
+
+
+def _text(conversation: Conversation, item_id: UUID, _viewer: User) -> Made:
+    return "desk/_message_text.html", {"message": _message_of(conversation, item_id)}
+
+
+def _message_of(conversation: Conversation, item_id: UUID) -> Message:
     message = Message.objects.filter(conversation=conversation, pk=item_id).first()
     if message is None:
         raise Http404
-    return "desk/_entries.html", {"entries": message_entries(conversation, message, viewer)}
+    return message
 
 
 def _run(conversation: Conversation, run_id: UUID) -> Run:
@@ -174,6 +192,7 @@ def _head(conversation: Conversation, item_id: UUID, _viewer: User) -> Made:
 
 FRAGMENTS: Final[Mapping[str, Callable[[Conversation, UUID, User], Made]]] = {
     "message": _message,
+    "text": _text,
     "work": _work,
     "run": _state,
     "stop": _stop,

@@ -140,5 +140,5 @@ def _lines(found: Review, viewer: User) -> list[Message]:
     """Return the conversation for reading, to whoever may decide and has not asked."""
     if not viewer.has_perm("reviews.decide_review"):
         return []
-    lines = Message.objects.filter(conversation_id=found.conversation_id).order_by("position")
-    return list(lines)
+    lines = Message.objects.filter(conversation_id=found.conversation_id, removed_at=None)
+    return list(lines.order_by("position"))

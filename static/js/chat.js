@@ -3,6 +3,7 @@
 import { actInPlace } from "./act.js";
 import { say, sayQuietly } from "./announce.js";
 import { Composer } from "./composer.js";
+import { Edits } from "./edits.js";
 import { tellElapsed } from "./elapsed.js";
 import { Fragments } from "./fragments.js";
 import { chatKeys } from "./keys.js";
@@ -15,11 +16,17 @@ import { Stream } from "./stream.js";
 const page = document.querySelector("[data-chat]");
 const place = document.getElementById("live");
 const lost = document.getElementById("line-lost");
-const words = { working: "Working.", ready: "Answer ready.", approval: "Approval needed." };
+const words = {
+  working: "Working.",
+  ready: "Answer ready.",
+  approval: "Approval needed.",
+  edited: "Message changed.",
+  removed: "Message removed.",
+};
 
 const live = new Live(place, document.getElementById("live-message"));
 const fragments = new Fragments(page.dataset.fragments, {
-  placed: following,
+  placed: (change) => edits.keep(() => following(change)),
   failed: () => {},
 });
 
@@ -27,6 +34,18 @@ const handlers = {
   message(data) {
     const done = data.role === "assistant" ? () => live.clear(data.run) : undefined;
     fragments.want("message", data.message, done);
+  },
+  message_edited(data) {
+    fragments.want("text", data.message);
+    // The form that changes it stands there, with its text.
+    fragments.want("run", data.run);
+    fragments.want("head", page.dataset.chat);
+    say(words.edited);
+  },
+  message_removed(data) {
+    fragments.want("text", data.message);
+    fragments.want("head", page.dataset.chat);
+    say(words.removed);
   },
   run(data) {
     fragments.want("run", data.run);
@@ -50,7 +69,7 @@ const handlers = {
     fragments.want("head", page.dataset.chat);
     say(words.ready);
   },
-  reread: () => reread(page.dataset.self, live),
+  reread: () => reread(page.dataset.self, live, (change) => edits.keep(change)),
 };
 
 function connectionLost() {
@@ -72,8 +91,19 @@ function refresh(answer) {
   for (const [kind, id] of answer.refresh || []) fragments.want(kind, id);
 }
 
-new Composer(document.getElementById("composer"), { sent: refresh });
-actInPlace(page, { done: refresh });
+/** Show what came of a button; a refusal is read where the person writes. */
+function acted(answer) {
+  if (!answer.ok) composer.tell(answer.error);
+  refresh(answer);
+}
+
+const composer = new Composer(document.getElementById("composer"), { sent: refresh });
+const edits = new Edits(page, {
+  done: refresh,
+  rescue: (text, why) => composer.take(text, why),
+  away: () => composer.field.focus({ preventScroll: true }),
+});
+actInPlace(page, { done: acted });
 followGrowth(place);
 tellElapsed();
 chatKeys();

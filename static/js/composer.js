@@ -1,5 +1,6 @@
 // The composer: sends without leaving the page, keeps the text when that fails.
 
+import { warn } from "./announce.js";
 import { Draft } from "./draft.js";
 import { enterSends } from "./enter.js";
 import { post } from "./post.js";
@@ -33,6 +34,21 @@ export class Composer {
     this.field.focus();
     this.sent(answer);
     toEnd();
+  }
+
+  /** Say why something beside the composer was not done; what is typed here stays as it is. */
+  tell(text) {
+    this.error.textContent = text;
+  }
+
+  /** Take over what was typed elsewhere and has lost its place there. */
+  take(text, why) {
+    const typed = this.field.value.trim();
+    this.field.value = typed ? `${this.field.value}\n\n${text}` : text;
+    this.draft.write();
+    this.tell(why);
+    warn(why);
+    this.field.focus();
   }
 
   show(error) {

@@ -1,6 +1,6 @@
 // Takes the transcript anew from the server: our place in the events is no longer known there.
 
-export async function reread(url, live) {
+export async function reread(url, live, change) {
   const answer = await fetch(url);
   if (!answer.ok || answer.redirected) {
     location.reload();
@@ -8,7 +8,9 @@ export async function reread(url, live) {
   }
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   live.clear();
-  for (const id of ["transcript", "head"]) {
-    document.getElementById(id).replaceChildren(...fresh.getElementById(id).childNodes);
-  }
+  change(() => {
+    for (const id of ["transcript", "head"]) {
+      document.getElementById(id).replaceChildren(...fresh.getElementById(id).childNodes);
+    }
+  });
 }

@@ -1,6 +1,9 @@
 // The conversation's events. EventSource sends Last-Event-ID by itself when it reconnects.
 
-const KINDS = ["message", "run", "reset", "call", "review", "export", "stop", "delta", "reread"];
+const KINDS = [
+  "message", "message_edited", "message_removed", "run", "reset", "call", "review", "export",
+  "stop", "delta", "reread",
+];
 const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 15000;
 

@@ -126,7 +126,9 @@ def test_what_is_typed_during_a_run_waits_in_line_visibly(enter: Enter, talk: Co
     second = asked(talk, "and her payments")
     assert second.state == "pending"
     said = words(page(enter(talk.owner), talk))
-    assert said.index("and her payments") < said.index("In line: it starts when the one before")
+    assert said.index("and her payments") < said.index(
+        "In line: it waits until the present request is done."
+    )
 
 
 def test_a_running_call_is_named_in_plain_words(enter: Enter, talk: Conversation) -> None:
@@ -243,6 +245,7 @@ def test_fragments_are_the_markup_of_the_page(
     items = [
         ("message", answer.pk),
         ("message", done.message_id),
+        ("text", done.message_id),
         ("work", run.pk),
         ("run", run.pk),
         ("call", run.calls.get().pk),

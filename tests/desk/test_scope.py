@@ -53,6 +53,7 @@ def rows(north: North, export: Export) -> dict[str, list[dict[str, Any]]]:
     one: dict[str, Any] = {
         "conversation_id": north.talk.pk,
         "run_id": north.review.run_id,
+        "message_id": Run.objects.get(pk=north.review.run_id).message_id,
         "review_id": north.review.pk,
         "export_id": export.pk,
     }
@@ -78,6 +79,7 @@ def _items(talk: Conversation) -> Iterator[dict[str, Any]]:
     run = Run.objects.filter(conversation=talk).order_by("created_at")[0]
     rows = {
         "message": run.message_id,
+        "text": run.message_id,
         "call": run.calls.all()[0].pk,
         "review": Review.objects.get().pk,
         "export": Export.objects.get().pk,
