@@ -1,16 +1,30 @@
-"""`make bench`: what deciding costs, on servers of its own; a missed target is only told."""
+"""`make bench`: what a turn and its decision cost, as ratios; a missed target is only told."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
+from typing import Final
+
+PARTS: Final = ("deciding", "throughput")
 
 
 def start() -> None:
-    """Start the servers, set Django up, and only then import what needs both."""
+    """Measure what is wanted, each part on servers of its own."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--short", action="store_true", help="measure each thing a few times only")
+    parser.add_argument("--only", choices=PARTS, help="measure this part alone")
     options = parser.parse_args()
+    for part in PARTS:
+        if options.only in (None, part):
+            print(f"\n{part}\n")
+            for line in {"deciding": deciding, "throughput": throughput}[part](options.short):
+                print(line, flush=True)
+
+
+def deciding(short: bool) -> Iterator[str]:
+    """Start the servers, set Django up, and only then import what needs both."""
     # What a run logs would be measured with it, and hide the table.
     os.environ.setdefault("LOG_LEVEL", "ERROR")
 
@@ -24,8 +38,15 @@ def start() -> None:
     from tests.savings.stage import stage_alone
 
     with stage_alone() as stage:
-        found = list(rows(stage, SHORT if options.short else WHOLE))
-    print(table(found))
+        found = list(rows(stage, SHORT if short else WHOLE))
+    yield table(found)
+
+
+def throughput(short: bool) -> Iterator[str]:
+    """Drive the whole path, in processes of its own."""
+    from tests.bench.throughput import SHORT, WHOLE, report
+
+    return report(SHORT if short else WHOLE)
 
 
 if __name__ == "__main__":

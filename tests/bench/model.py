@@ -1,0 +1,108 @@
+"""The benchmark's model: streams a few words at once and asks for one ticket.
+
+`bench:ticket` takes no time at all; `bench:ticket@20` first waits 20 seconds, as a slow provider
+would let a turn wait. The ticket is named as the person's message is, so that no two are twins.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import ToolCallChunk
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from typing_extensions import override
+
+from agent_core.chat_models.reading import text_of
+from agent_core.chat_models.spec import ModelSpec, ModelUnknown
+
+PIECES: Final = ("I open ", "a ticket ", "for this.")
+TOOL: Final = "ticket_create"
+USAGE: Final = UsageMetadata(input_tokens=400, output_tokens=30, total_tokens=430)
+
+
+def bench_build(spec: ModelSpec) -> BaseChatModel:
+    """Build the model; what stands behind the `@` is the seconds it waits before it answers.
+
+    Raises:
+        ModelUnknown: there is no such model.
+    """
+    name, _at, seconds = spec.name.partition("@")
+    if name != "ticket":
+        raise ModelUnknown(f"The benchmark has no model called {name!r}; there is ticket.")
+    return BenchModel(wait=float(seconds or 0))
+
+
+def bench_label(name: str) -> str:
+    """Name the model for people."""
+    return f"Benchmark ({name})"
+
+
+class BenchModel(BaseChatModel):
+    """Says three pieces of text and makes one call, the same in every turn."""
+
+    wait: float = 0.0
+
+    @property
+    def _llm_type(self) -> str:
+        return "bench"
+
+    @override
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Make the tools' schemas, as a provider's client does for every request."""
+        schemas = [convert_to_openai_tool(tool) for tool in tools]
+        return self.bind(tools=schemas, tool_choice=tool_choice, **kwargs)
+
+    @override
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        raise NotImplementedError("The graph streams.")
+
+    @override
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        if self.wait:
+            time.sleep(self.wait)
+        for piece in PIECES:
+            yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
+        call = ToolCallChunk(
+            name=TOOL,
+            args=json.dumps({"subject": text_of(messages[-1])[:200]}),
+            id="call_0",
+            index=0,
+            type="tool_call_chunk",
+        )
+        yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
+        yield ChatGenerationChunk(
+            message=AIMessageChunk(
+                content="",
+                usage_metadata=USAGE,
+                response_metadata={"finish_reason": "tool_calls", "model_name": "bench"},
+                chunk_position="last",
+            )
+        )
