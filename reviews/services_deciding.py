@@ -99,14 +99,19 @@ def _open_to(attempt: Try) -> Review:
     review = review_find(attempt.review_id)
     if review is None:
         raise NotFound
-    refusal = decision_refused(reader_of(attempt.actor).standing(review), attempt.decision)
-    if refusal is not None:
-        raise refusal
+    _entitled_or_refuse(review, attempt)
     if review.state != State.PENDING or review.expires_at <= timezone.now():
         raise _closed(review)
     if attempt.version is not None and attempt.version != review.version:
         raise _changed(review)
     return review
+
+
+def _entitled_or_refuse(review: Review, attempt: Try) -> None:
+    """Check the person with the rights they have now, against the review as it was read."""
+    refusal = decision_refused(reader_of(attempt.actor).standing(review), attempt.decision)
+    if refusal is not None:
+        raise refusal
 
 
 def _closed(review: Review) -> ReviewRefused:
@@ -206,6 +211,8 @@ def _store(review: Review, attempt: Try, values: dict[str, Any], changes: Change
     )
     if not still.update(**values):
         raise _closed(Review.objects.select_related("decided_by").get(pk=review.pk))
+    # The update may have waited for the row. What is committed after this read comes later.
+    _entitled_or_refuse(review, attempt)
     ReviewDecision.objects.create(
         review=review,
         actor=attempt.actor,
