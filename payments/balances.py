@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import Sum
 from django.utils import timezone
 
-from payments.models import Intent, Payment, Refund
+from payments.models import Intent, Pause, Payment, Refund
 from payments.states import REFUND_COUNTS, IntentState, Operation, PaymentState
 
 
@@ -58,6 +58,12 @@ def charge_needs_review(amount_minor: int, currency: str) -> bool:
     """Tell whether a charge is big, or in a currency nobody set a limit for."""
     limit: int | None = settings.CHARGE_REVIEW_ABOVE.get(currency)
     return limit is None or amount_minor > limit
+
+
+def refunds_pause() -> Pause | None:
+    """Return the pause of all refunds that holds now, with who began it; None when none does."""
+    rows = Pause.objects.select_related("paused_by")
+    return rows.filter(operation=Operation.REFUND, resumed_at=None).first()
 
 
 def day_start(now: datetime | None = None) -> datetime:

@@ -67,6 +67,21 @@ class PaymentNotRefundable(LedgerRefused):
     code = "payment.not_refundable"
 
 
+class RefundsPaused(LedgerRefused):
+    """Operations have paused all refunds; nothing new begins until they let them go on."""
+
+    code = "refund.paused"
+
+    def __init__(self) -> None:
+        super().__init__(_("Refunds are paused by operations for now. Nothing was refunded."))
+
+
+class PauseRefused(CountersignError):
+    """Refunds cannot be paused or let go on like this; the message says why."""
+
+    code = "pause.refused"
+
+
 class RefundAboveLeft(LedgerRefused):
     """More than is left of the payment; `left` says how much that is, at this moment."""
 

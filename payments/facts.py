@@ -105,6 +105,7 @@ def refund_facts_of(
         "record": payment,
         "payment": payment.reference,
         "currency": payment.currency,
+        "paused": balances.refunds_pause() is not None,
         "disputed": payment.disputed,
         "wanted_minor": wanted_minor,
         "left_minor": held.left_minor,

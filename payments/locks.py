@@ -1,4 +1,4 @@
-"""The order in which the ledger locks rows: requester, then invoice or payment, then intent.
+"""The order in which the ledger locks: the pause, requester, invoice or payment, then intent.
 
 Whoever locks by hand does it through these functions and in this order; any other order can
 deadlock. `no_key` leaves rows that merely refer to a locked one free to be written.
@@ -6,13 +6,30 @@ deadlock. `no_key` leaves rows that merely refer to a locked one free to be writ
 
 from __future__ import annotations
 
+from typing import Final
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.db import connection
 
 from payments.errors import TargetMissing
 from payments.models import Intent, Invoice, Payment
 from payments.states import Operation
+
+_PAUSE: Final = (0x436F, 0x5265)
+"""A pair of numbers that names the lock; nothing else of ours takes advisory locks by pair."""
+
+
+def pause_wait() -> None:
+    """Let no pause begin or end until the transaction ends; refunds do not wait for each other."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, %s)", _PAUSE)
+
+
+def pause_lock() -> None:
+    """Wait until every refund that is being written is written, and let none begin meanwhile."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", _PAUSE)
 
 
 def requester_lock(user_id: int) -> User:

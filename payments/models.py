@@ -304,3 +304,45 @@ class Refund(models.Model):
 
     def __str__(self) -> str:
         return self.reference
+
+
+class Pause(models.Model):
+    """A time in which operations let nothing new of an operation begin: who, when and why.
+
+    The row stays as it is once it is over; the one that is not over is the switch.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    operation = models.CharField(max_length=20, choices=Operation.choices)
+    reason = models.CharField(max_length=300)
+    paused_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    paused_at = models.DateTimeField(default=timezone.now)
+    resumed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True
+    )
+    resumed_at = models.DateTimeField(null=True, blank=True)
+    resumed_reason = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        ordering = ("-paused_at",)
+        permissions = (("pause_refunds", "Can pause all refunds and let them go on"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=["operation"],
+                condition=Q(resumed_at=None),
+                name="pause_one_open_per_operation",
+            ),
+            models.CheckConstraint(
+                condition=Q(operation__in=Operation.values), name="pause_operation_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(resumed_at=None, resumed_by=None)
+                | Q(resumed_at__isnull=False, resumed_by__isnull=False),
+                name="pause_resumed_by_someone",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_operation_display()} paused"

@@ -19,6 +19,7 @@ from payments.errors import (
     LedgerRefused,
     PaymentDisputed,
     RefundAboveLeft,
+    RefundsPaused,
     ReviewMissing,
     TargetMissing,
 )
@@ -31,7 +32,13 @@ from reviews.errors import ReviewUnusable
 Answer = tuple[str, Artifact]
 
 # What a rule or a person forbids; the rest of the ledger's refusals are final facts.
-_POLICY: Final = (PaymentDisputed, RefundAboveLeft, DailyLimitReached, ReviewMissing)
+_POLICY: Final = (
+    PaymentDisputed,
+    RefundAboveLeft,
+    DailyLimitReached,
+    RefundsPaused,
+    ReviewMissing,
+)
 _AGAIN: Final = (AmountRefused, AmountDiffers, IntentBusy)
 
 

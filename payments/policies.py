@@ -47,6 +47,17 @@ def refund_going(proposal: Proposal, facts: Facts) -> Verdict | None:
     return None
 
 
+def refunds_paused(proposal: Proposal, facts: Facts) -> Verdict | None:
+    """Block every new refund while operations have paused them all."""
+    if not facts["paused"]:
+        return None
+    text = _(
+        "Refunds are paused by operations for now. Nothing was refunded and nobody was asked; "
+        "please ask again when they go on."
+    )
+    return Verdict(kind="block", rule="refund.paused", text=text)
+
+
 def payment_disputed(proposal: Proposal, facts: Facts) -> Verdict | None:
     """Block a refund while the bank decides: the customer could be paid twice."""
     if not facts["disputed"]:
@@ -167,6 +178,7 @@ REFUND_POLICIES: Final[tuple[Policy, ...]] = (
     refund_begun,
     _right_missing(REQUEST_REFUND, "Your role may not ask for refunds. Nothing was refunded."),
     refund_going,
+    refunds_paused,
     payment_disputed,
     refund_above_left,
     refund_daily_limit,

@@ -146,10 +146,19 @@ def _blocked(review: Review, payment: Payment, amount_minor: int, held: Left) ->
 
 def _blocked_text(review: Review, blocked: Verdict) -> str:
     """Return the rule's sentence; the reviewer reads whom one that says "you" is about."""
+    if blocked.rule == "refund.paused":
+        return _paused()
     if blocked.rule not in _PERSONAL:
         return blocked.text
     return _("{name}, who asked, would be told: {text}").format(
         name=person_name(review.requested_by), text=blocked.text
+    )
+
+
+def _paused() -> str:
+    return _(
+        "Refunds are paused by operations for now, so this cannot be approved. It stays open: it "
+        "can be approved when they go on, or rejected."
     )
 
 

@@ -40,7 +40,14 @@ _SEES_RECORDS: Final = tuple(
 ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     AGENTS: _ASKS,
     LEADS: _DECIDES,
-    ADMINISTRATORS: (*_DECIDES, *_SEES_RECORDS, "tickets.view_ticket", "runs.measure_runs"),
+    ADMINISTRATORS: (
+        *_DECIDES,
+        *_SEES_RECORDS,
+        "tickets.view_ticket",
+        "runs.measure_runs",
+        "runs.operate",
+        "payments.pause_refunds",
+    ),
     TRAINEES: (*_LOOKS, "reviews.view_review"),
 }
 """Rights by role."""

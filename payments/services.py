@@ -17,12 +17,20 @@ from agent_core.errors import CountersignError
 from payments.models import Intent
 from payments.services_charges import charge_make
 from payments.services_intents import intent_claim, intent_try
+from payments.services_pause import refunds_go_on, refunds_stop
 from payments.services_refunds import refund_make
 from payments.services_settle import notices_post, reply_store
 from payments.settled import intent_outcome
 from payments.states import IntentState
 
-__all__ = ["charge_make", "intent_settle", "intents_settle", "refund_make"]
+__all__ = [
+    "charge_make",
+    "intent_settle",
+    "intents_settle",
+    "refund_make",
+    "refunds_go_on",
+    "refunds_stop",
+]
 
 log = logging.getLogger(__name__)
 

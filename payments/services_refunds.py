@@ -12,7 +12,13 @@ from django.db import transaction
 
 from agent_core import faults
 from agent_core.contract import RunContext
-from payments.balances import daily_limit, intent_open, payment_left, refunded_today
+from payments.balances import (
+    daily_limit,
+    intent_open,
+    payment_left,
+    refunded_today,
+    refunds_pause,
+)
 from payments.errors import (
     AmountRefused,
     DailyLimitReached,
@@ -20,11 +26,12 @@ from payments.errors import (
     PaymentDisputed,
     PaymentNotRefundable,
     RefundAboveLeft,
+    RefundsPaused,
     ReviewMissing,
     TargetMissing,
 )
 from payments.gateways.base import gateway_named
-from payments.locks import payment_lock, requester_lock
+from payments.locks import pause_wait, payment_lock, requester_lock
 from payments.models import Intent, Payment, Refund
 from payments.money import Money
 from payments.references import refund_reference
@@ -61,6 +68,7 @@ def refund_make(
         ReviewUnusable: the review is not approved, was used, or approves something else.
         RefundAboveLeft: more than is left at this moment.
         DailyLimitReached: more than the requester may still refund today.
+        RefundsPaused: operations have paused all refunds; the approval was not used up.
         PaymentDisputed, PaymentNotRefundable, AmountRefused, TargetMissing: it cannot be.
         IntentBusy: another refund of this payment is being checked; this one was not sent.
         StaleAttempt: another worker owns the run; nothing was written.
@@ -103,6 +111,7 @@ def _begin(
     """Step 1: under lock, use the approval up, hold the amount back and write what is wanted."""
     with faults.commit("refund.intent", transaction.atomic(durable=True)):
         context.fence()
+        pause_wait()
         requester_lock(context.requester_id)
         payment = payment_lock(payment_id)
         _in_reach(context, payment)
@@ -115,6 +124,8 @@ def _begin(
         other = intent_open(Operation.REFUND, payment.pk)
         if other is not None and review_id in {None, other.review_id}:
             return _join(context, other, asked)
+        if refunds_pause() is not None:
+            raise RefundsPaused
         _approval_use(payment, asked, review_id)
         _limits_hold(payment, asked, context.requester_id)
         if other is not None:

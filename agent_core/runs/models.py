@@ -129,6 +129,7 @@ class Run(models.Model):
         permissions = (
             ("view_all_runs", "Can see the runs of every staff member"),
             ("measure_runs", "Can let a run go on where it would stop, to measure"),
+            ("operate", "Can see how all work stands and send work on its way again"),
         )
         constraints = (
             models.UniqueConstraint(

@@ -11,6 +11,7 @@ RIGHTS = frozenset({"payments.request_refund", "payments.request_charge"})
 REFUND: dict[str, Any] = {
     "payment": "PAY-1",
     "currency": "EUR",
+    "paused": False,
     "disputed": False,
     "wanted_minor": 500,
     "left_minor": 4000,

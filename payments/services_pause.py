@@ -1,0 +1,82 @@
+"""Pause all refunds, and let them go on: a switch in the database that the ledger reads under lock.
+
+What has been sent is settled all the same; what is new is refused, and no waiting review is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from payments.balances import refunds_pause
+from payments.errors import PauseRefused
+from payments.locks import pause_lock
+from payments.models import Pause
+from payments.states import Operation
+
+log = logging.getLogger(__name__)
+
+RIGHT: Final = "payments.pause_refunds"
+REASON_LIMIT: Final = 300
+
+ResultT = TypeVar("ResultT")
+
+
+def refunds_stop(*, actor: User, reason: str) -> Pause:
+    """Pause all refunds; a pause that holds already stays as it is.
+
+    When this returns, no refund can begin any more: what was being written is written.
+
+    Raises:
+        PauseRefused: the person may not, or gave no reason that can be kept.
+    """
+
+    def stop(why: str, now: Pause | None) -> Pause:
+        if now is not None:
+            return now
+        made = Pause.objects.create(operation=Operation.REFUND, reason=why, paused_by=actor)
+        log.warning("refunds.paused", extra={"actor": actor.pk, "pause": str(made.pk)})
+        return made
+
+    return _switched(actor, reason, stop)
+
+
+def refunds_go_on(*, actor: User, reason: str) -> Pause | None:
+    """Let refunds go on; return the pause that this ended, None when none held.
+
+    Raises:
+        PauseRefused: the person may not, or gave no reason that can be kept.
+    """
+
+    def go_on(why: str, now: Pause | None) -> Pause | None:
+        if now is None:
+            return None
+        now.resumed_by, now.resumed_at, now.resumed_reason = actor, timezone.now(), why
+        now.save(update_fields=["resumed_by", "resumed_at", "resumed_reason"])
+        log.warning("refunds.resumed", extra={"actor": actor.pk, "pause": str(now.pk)})
+        return now
+
+    return _switched(actor, reason, go_on)
+
+
+def _switched(actor: User, reason: str, switch: Callable[[str, Pause | None], ResultT]) -> ResultT:
+    """Check who and why, then switch while no refund is being written."""
+    fresh = User.objects.filter(pk=actor.pk, is_active=True).first()
+    if fresh is None or not fresh.has_perm(RIGHT):
+        raise PauseRefused(_("You may not pause refunds."))
+    why = " ".join(reason.replace("\0", "").split())
+    if not why:
+        raise PauseRefused(_("Please say why; your colleagues will read it."))
+    if len(why) > REASON_LIMIT:
+        raise PauseRefused(
+            _("Please say it in at most {limit} characters.").format(limit=REASON_LIMIT)
+        )
+    with transaction.atomic():
+        pause_lock()
+        return switch(why, refunds_pause())
