@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from django.contrib import messages as notices
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -26,7 +26,7 @@ from desk.reviewing import Refused
 from desk.views.people import person
 from desk.views.reviews import review_page
 from desk.words import key_read, measure_asked
-from reviews.errors import AlreadyDecided, Expired, ReviewRefused
+from reviews.errors import AlreadyDecided, Expired, NotFound, ReviewRefused
 from reviews.forms import field_of, version_seen
 from reviews.models import Review
 from reviews.services import review_approve, review_raise, review_reject, review_withdraw
@@ -126,6 +126,9 @@ def decision(request: HttpRequest, review_id: UUID) -> HttpResponse:
     }
     try:
         _decide(request, review, Channel.CHAT if from_chat else Channel.DESK)
+    except NotFound as refusal:
+        # The right has gone while this was on its way.
+        raise Http404 from refusal
     except ReviewRefused as refusal:
         # Nothing is typed in the chat; and what is over cannot be sent again: that is news.
         news = in_chat or isinstance(refusal, AlreadyDecided | Expired)
