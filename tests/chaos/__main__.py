@@ -7,6 +7,7 @@ conversations and its faults, though not their timing.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import secrets
 import shutil
@@ -14,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Final
+
+from tests.chaos.servers import Servers
 
 TURNS: Final = 200
 
@@ -24,13 +27,12 @@ def start() -> int:
     parser.add_argument("--turns", type=int, default=int(os.environ.get("TURNS") or TURNS))
     parser.add_argument("--seed", default=os.environ.get("SEED") or secrets.token_hex(4))
     parser.add_argument("--at-once", type=int, default=24, help="conversations at once")
+    parser.add_argument("--rate", type=float, default=1.5, help="most messages a second")
     parser.add_argument("--turn-workers", type=int, default=3, help="workers for turns")
+    parser.add_argument("--fault-turns", type=int, default=5, help="most turns between faults")
     parser.add_argument("--settle", type=float, default=120.0, help="seconds to come to rest")
     options = parser.parse_args()
     _environment()
-
-    from tests.chaos.servers import Servers
-
     # A short path: it holds sockets.
     folder = Path(tempfile.mkdtemp(prefix="cs-chaos-", dir="/tmp"))
     folder.chmod(0o711)
@@ -59,27 +61,25 @@ def _environment() -> None:
         os.environ.pop(name, None)
 
 
-def _play(options: argparse.Namespace, servers: object) -> int:
+def _play(options: argparse.Namespace, servers: Servers) -> int:
     import django
-    from django.conf import settings
 
     django.setup()
     # What this process logs would hide the report; the parts keep logs of their own.
-    import logging
-
-    logging.getLogger().setLevel(logging.ERROR)
+    logging.disable(logging.WARNING)
 
     from tests.chaos.play import Chaos, Plan
 
-    assert settings.configured
     plan = Plan(
         seed=options.seed,
         turns=options.turns,
         at_once=options.at_once,
+        rate=options.rate,
         turn_workers=options.turn_workers,
+        fault_turns=options.fault_turns,
         settle_seconds=options.settle,
     )
-    return Chaos(plan, servers, _say).run()  # type: ignore[arg-type]
+    return Chaos(plan, servers, _say).run()
 
 
 def _say(text: str) -> None:

@@ -80,6 +80,8 @@ class Faults:
         sent: Callable[[], Sequence[UUID]],
     ) -> None:
         self._chance = Random(f"{seed}-faults")  # noqa: S311 - no secret
+        # Of its own, so that the same seed gives the same kinds whatever was there to strike.
+        self._kinds = Random(f"{seed}-kinds")  # noqa: S311 - no secret
         self._servers = servers
         self._fleet = fleet
         self._recovery = recovery
@@ -92,15 +94,14 @@ class Faults:
         """Return how many processes were ended or stopped."""
         return sum(count for kind, count in self.done.items() if kind in KILLS)
 
-    def pause(self) -> int:
+    def pause(self, most: int) -> int:
         """Return after how many more turns the next fault comes."""
-        return self._chance.randint(1, 5)
+        return self._kinds.randint(1, most)
 
     def strike(self) -> str:
         """Do one fault; return its kind, or nothing when there was nothing to strike."""
         kinds = {**KILLS, **OTHERS}
-        kind = self._chance.choices(list(kinds), list(kinds.values()))[0]
-        return self.do(kind)
+        return self.do(self._kinds.choices(list(kinds), list(kinds.values()))[0])
 
     def do(self, kind: str) -> str:
         """Do a fault of this kind."""

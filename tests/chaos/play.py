@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
@@ -42,7 +43,11 @@ class Plan:
     seed: str
     turns: int
     at_once: int = 24
+    # Messages a second, at most.
+    rate: float = 1.5
     turn_workers: int = 3
+    # A fault comes after one to so many turns.
+    fault_turns: int = 5
     settle_seconds: float = 120.0
     tell_seconds: float = 10.0
 
@@ -65,8 +70,8 @@ class Chaos:
         people, team = people_make()
         talks = talks_make(plan.seed, plan.turns)
         records_make(talks, team)
-        self._fleet = Fleet(self._servers.folder, _redis(), plan.turn_workers)
-        self._traffic = Traffic(plan.seed, talks, people, plan.at_once)
+        self._fleet = Fleet(self._servers.folder, os.environ["REDIS_URL"], plan.turn_workers)
+        self._traffic = Traffic(plan.seed, talks, people, at_once=plan.at_once, rate=plan.rate)
         self._faults = Faults(
             plan.seed, self._servers, self._fleet, self._recovery,
             lambda: [sent.run_id for sent in self._traffic.sent],
@@ -113,7 +118,8 @@ class Chaos:
 
     def _strike(self) -> None:
         while not self._calm.is_set():
-            due, latest = self._traffic.ended + self._faults.pause(), time.monotonic()
+            due = self._traffic.ended + self._faults.pause(self._plan.fault_turns)
+            latest = time.monotonic()
             while not self._calm.wait(0.1):
                 waited = time.monotonic() - latest
                 if waited > FAULT_SECONDS or (waited > 0.5 and self._traffic.ended >= due):
@@ -176,9 +182,3 @@ def _asked(sent: Sent) -> Asked:
 def _going_on() -> bool:
     resting = {*RUN_FINAL, RunState.WAITING}
     return Run.objects.exclude(state__in=resting).exists() or any(work_open())
-
-
-def _redis() -> str:
-    import os
-
-    return os.environ["REDIS_URL"]

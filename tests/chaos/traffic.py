@@ -54,7 +54,6 @@ class Play:
     conversation: Conversation | None = None
     sent: list[Sent] = field(default_factory=list)
     doing: Future[None] | None = None
-    rest_until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +67,16 @@ class Seen:
 
 
 class Traffic:
-    """Plays the conversations, so many at a time."""
+    """Plays the conversations, so many at a time, with so many messages a second at most."""
 
-    def __init__(self, seed: str, talks: Sequence[Talk], people: People, at_once: int) -> None:
+    def __init__(
+        self, seed: str, talks: Sequence[Talk], people: People, *, at_once: int, rate: float
+    ) -> None:
         self._chance = Random(f"{seed}-traffic")  # noqa: S311 - no secret
         self._people = people
         self._at_once = at_once
+        self._rate = rate
+        self._next_at = 0.0
         self._waiting = list(talks)
         self._plays: list[Play] = []
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="person")
@@ -116,11 +119,14 @@ class Traffic:
             act = self._about(play, run, sent, reviews) if sent else None
             if act is not None:
                 return act
-        if time.monotonic() < play.rest_until or not self._free(play, runs):
+        if not self._free(play, runs):
             return None
         if len(play.sent) == len(play.talk.turns):
             self._plays.remove(play)
             return None
+        if time.monotonic() < self._next_at:
+            return None
+        self._next_at = time.monotonic() + self._chance.uniform(0.5, 1.5) / self._rate
         return lambda: self._say(play, play.talk.turns[len(play.sent)])
 
     def _about(
@@ -166,7 +172,6 @@ class Traffic:
             sent.doubles.add(self._insist(send).pk)
         play.sent.append(sent)
         self.sent.append(sent)
-        play.rest_until = time.monotonic() + self._chance.uniform(0.0, 0.4)
 
     def _cancel(self, play: Play, run_id: UUID, sent: Sent) -> None:
         services.run_cancel(run=Run.objects.get(pk=run_id), actor=play.owner)
