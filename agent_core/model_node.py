@@ -32,7 +32,7 @@ def call_model(state: State, runtime: Runtime[Parts]) -> State:
     parts.host.safe_point()
     number = state["model_calls"] + 1
     parts.host.model_began(number)
-    offered = parts.toolset.offered(parts.host.context().rights)
+    offered = parts.toolset.schemas(parts.host.context().rights)
     model = parts.model.bind_tools(offered) if offered else parts.model
     began = time.monotonic()
     whole: AIMessageChunk | None = None

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, get_type_hints
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import StructuredTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.errors import GraphBubbleUp
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic import Field as SchemaField
@@ -69,6 +70,7 @@ class Toolset:
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
         self._schemas: dict[str, type[BaseModel]] = {}
+        self._sent: dict[str, dict[str, Any]] = {}
         for tool in tools:
             if tool.name in self._tools:
                 raise ContractBroken(f"Two tools are called {tool.name}.")
@@ -87,6 +89,13 @@ class Toolset:
         return [
             self.structured(tool, None) for tool in self._tools.values() if tool.right in rights
         ]
+
+    def schemas(self, rights: frozenset[str]) -> list[dict[str, Any]]:
+        """Return the same tools as the schemas that are sent, each worked out once."""
+        for tool in self._tools.values():
+            if tool.name not in self._sent:
+                self._sent[tool.name] = convert_to_openai_tool(self.structured(tool, None))
+        return [self._sent[tool.name] for tool in self._tools.values() if tool.right in rights]
 
     def structured(self, tool: Tool, context: RunContext | None) -> StructuredTool:
         """Return the LangChain tool, bound to the context of one call."""

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from agent_core import faults
 from agent_core.errors import StaleAttempt
-from agent_core.runs.journal import conversation_lock, run_event
+from agent_core.runs.journal import conversation_free, conversation_lock, run_event
 from agent_core.runs.models import Run
 from agent_core.runs.moves import run_move
 from agent_core.runs.queue import run_enqueue_after_commit
@@ -169,7 +169,8 @@ def leases_return() -> list[Run]:
             parked.append(run)
             continue
         with faults.commit("run.take_back", transaction.atomic()):
-            conversation_lock(run.conversation_id)
+            if not conversation_free(run.conversation_id):
+                continue
             # The attempt moves on at once, so that a worker that was only stalled is fenced off
             # before the next one has begun.
             moved = run_move(
@@ -209,5 +210,5 @@ def lost_enqueue() -> None:
     )
     for conversation_id in in_line:
         with faults.commit("run.next", transaction.atomic()):
-            conversation_lock(conversation_id)
-            run_next(conversation_id)
+            if conversation_free(conversation_id):
+                run_next(conversation_id)

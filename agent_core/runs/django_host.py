@@ -82,6 +82,8 @@ class DjangoHost:
         self._toolset = toolset
         self._whole = ""
         self._looked = time.monotonic()
+        self._said: tuple[str, ...] | None = None
+        self._answered: tuple[tuple[str, str], ...] | None = None
         self.lost = False
         self.thinking = False
 
@@ -101,8 +103,8 @@ class DjangoHost:
                 team_ids=import_string(settings.RUN_SCOPE)(user),
                 customer_id=conversation.customer_id,
                 language=run.language,
-                words=_words(run),
-                told=_told(conversation),
+                words=self._words(),
+                told=self._told(),
                 fence=partial(fence_check, run.pk, run.attempt),
                 bind_customer=self._bind,
             )
@@ -253,6 +255,7 @@ class DjangoHost:
             call.ended_at = timezone.now()
             call.save(update_fields=["state", "label", "content", "outcome", "ended_at"])
             call_event(self._run, call)
+        self._answered = None
 
     def ended(self, end: RunEnd) -> None:
         """Store the stop record and the answer."""
@@ -281,6 +284,18 @@ class DjangoHost:
             review_id=review_id,
             ended_at=timezone.now() if record.artifact is not None else None,
         )
+
+    def _words(self) -> tuple[str, ...]:
+        """Return the staff member's latest messages up to this run's own, oldest first."""
+        if self._said is None:
+            self._said = _words(self._run)
+        return self._said
+
+    def _told(self) -> tuple[tuple[str, str], ...]:
+        """Return what tools have answered in the conversation, read anew after each call."""
+        if self._answered is None:
+            self._answered = _told(self._run.conversation_id)
+        return self._answered
 
     def _bind(self, customer_id: UUID, label: str) -> None:
         """Bind the conversation to its customer, once and for all."""
@@ -368,7 +383,7 @@ def _words(run: Run) -> tuple[str, ...]:
     return tuple(reversed(latest))
 
 
-def _told(conversation: Conversation) -> tuple[tuple[str, str], ...]:
+def _told(conversation_id: UUID) -> tuple[tuple[str, str], ...]:
     """Return what tools have answered in a conversation, the latest first."""
-    calls = Call.objects.filter(run__conversation=conversation).exclude(content="")
+    calls = Call.objects.filter(run__conversation=conversation_id).exclude(content="")
     return tuple(calls.order_by("-ended_at").values_list("label", "content")[:TOLD])

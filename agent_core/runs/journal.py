@@ -21,6 +21,15 @@ def conversation_lock(conversation_id: UUID) -> Conversation:
     return Conversation.objects.select_for_update(of=("self",)).get(pk=conversation_id)
 
 
+def conversation_free(conversation_id: UUID) -> bool:
+    """Lock a conversation's row if nobody holds it; False when somebody does.
+
+    For sweeps: a process that stalled in mid-transaction must not hold up what is not its own.
+    """
+    rows = Conversation.objects.select_for_update(of=("self",), skip_locked=True)
+    return rows.filter(pk=conversation_id).first() is not None
+
+
 def event_write(
     *,
     conversation_id: UUID,

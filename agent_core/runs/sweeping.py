@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from agent_core import faults
-from agent_core.runs.journal import conversation_lock
+from agent_core.runs.journal import conversation_free
 from agent_core.runs.models import Run
 from agent_core.runs.services import run_wake
 from agent_core.runs.states import RunState
@@ -47,6 +47,5 @@ def decided_wake() -> int:
     woken = 0
     for run in Run.objects.filter(state=RunState.WAITING).exclude(pk__in=undecided):
         with faults.commit("run.wake", transaction.atomic()):
-            conversation_lock(run.conversation_id)
-            woken += run_wake(run.pk)
+            woken += conversation_free(run.conversation_id) and run_wake(run.pk)
     return woken

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import logging
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from celery import shared_task
 from celery.signals import worker_init, worker_shutting_down
+from django.db import OperationalError, connection
 
 from agent_core.errors import StaleAttempt
 from agent_core.runs import drain
 from agent_core.runs.claims import leases_return, lost_enqueue
 from agent_core.runs.endings import run_parked
+from agent_core.runs.logged import logged
 from agent_core.runs.queue import QUARANTINE_TASK, WORK_TASK
 from agent_core.runs.retention import checkpoints_prune
 from agent_core.runs.sweeping import decided_wake, sleepers_end
 from agent_core.runs.work import run_work
+
+logger = logging.getLogger(__name__)
 
 
 @shared_task(name=WORK_TASK)
@@ -34,13 +40,29 @@ def quarantine(run_id: str) -> None:
 @shared_task(name="runs.run_sweep")
 def sweep() -> None:
     """Return the runs of dead workers, and enqueue what Redis has lost."""
-    sleepers_end()
+    for step in (sleepers_end, _dead_return, decided_wake, lost_enqueue):
+        # One odd row must not leave everybody else's runs lying.
+        _guarded(step)
+
+
+def _dead_return() -> None:
     for run in leases_return():
+        with logged(run.pk):
+            _guarded(partial(run_parked, run))
+
+
+def _guarded(step: Callable[[], object]) -> None:
+    try:
+        step()
+    except StaleAttempt:
         # Another sweep, or the worker after all, was first.
-        with suppress(StaleAttempt):
-            run_parked(run)
-    decided_wake()
-    lost_enqueue()
+        return
+    except OperationalError:
+        # The database is away, or chose us to end a deadlock: the next sweep goes on.
+        logger.warning("sweep.database_lost", exc_info=True)
+        connection.close()
+    except Exception:  # The boundary of the sweep: the other steps are other people's runs.
+        logger.exception("sweep.failed")
 
 
 @shared_task(name="runs.checkpoints_prune")

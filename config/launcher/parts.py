@@ -14,11 +14,13 @@ from config.home import BASE_DIR
 # Workers get time to hand their runs back; a second Ctrl-C cuts it short.
 WORKER_ENDINGS = ((signal.SIGTERM, 20.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 5.0))
 WORKERS = {
-    "turns": ("turns", 8),
-    "quarantine": ("quarantine", 1),
-    "exports": ("exports", 2),
+    # A turn mostly waits for its model, and holds no connection meanwhile.
+    "turns": ("turns", "threads", 64),
+    # A process for each run: one that takes its process down takes nobody else along.
+    "quarantine": ("quarantine", "prefork", 2),
+    "exports": ("exports", "threads", 2),
     # Of its own: what frees stuck runs must not wait behind them.
-    "maintenance": ("maintenance", 3),
+    "maintenance": ("maintenance", "threads", 3),
 }
 NODE_HOST = "countersign"
 
@@ -66,10 +68,10 @@ def _reachable(host: str) -> str:
 
 def worker(name: str, redis_url: str) -> Spec:
     """One Celery worker with the queues of its kind."""
-    queues, threads = WORKERS[name]
+    queues, pool, slots = WORKERS[name]
     node = f"{name}@{NODE_HOST}"
     command = [sys.executable, "-m", "celery", "-A", "config", "worker", "-n", node]
-    command += ["-Q", queues, "-P", "threads", "-c", str(threads), "--without-mingle"]
+    command += ["-Q", queues, "-P", pool, "-c", str(slots), "--without-mingle"]
     command += ["--without-gossip", "-l", "INFO"]
     return Spec(
         name=f"worker-{name}",
