@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -23,7 +22,6 @@ from agent_core.runs.errors import (
     MessageRefused,
     MessageTaken,
     NotFound,
-    RunRefused,
     StopModeRefused,
 )
 from agent_core.runs.journal import (
@@ -35,12 +33,28 @@ from agent_core.runs.journal import (
 )
 from agent_core.runs.models import CONVERSATION_STOP_MODES, Conversation, Event, Message, Run
 from agent_core.runs.moves import run_move
-from agent_core.runs.settling import unknown_settle
+from agent_core.runs.services_start import run_requeue, run_retry, run_start
 from agent_core.runs.states import RUN_FINAL, Role, RunState, StopMode, run_untouched
 from reviews.errors import ReviewRefused
 from reviews.models import Review
 from reviews.services import review_withdraw
 from reviews.states import FINAL as REVIEW_FINAL
+
+__all__ = [
+    "conversation_start",
+    "conversation_stop_mode",
+    "event_post",
+    "message_edit",
+    "message_remove",
+    "message_send",
+    "notice_post",
+    "review_decided",
+    "run_cancel",
+    "run_requeue",
+    "run_retry",
+    "run_wait",
+    "run_wake",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +125,7 @@ def message_send(
             locked.title = _title(said)
         locked.save(update_fields=["title", "updated_at"])
         stop_mode = StopMode.NEVER if measure else ""
-        return _run_start(locked, sender, message, continues=None, stop_mode=stop_mode)
+        return run_start(locked, sender, message, continues=None, stop_mode=stop_mode)
 
 
 def message_edit(*, message: Message, actor: User, text: str) -> Message:
@@ -191,37 +205,6 @@ def run_cancel(*, run: Run, actor: User) -> Run:
                 review_withdraw(review_id=review.pk, actor=actor, channel="chat")
     current.refresh_from_db()
     return current
-
-
-def run_retry(*, run: Run, actor: User) -> Run:
-    """Start a new run that continues a failed or cancelled one: same question, no effect twice.
-
-    A second press gives the run that the first one started.
-
-    Raises:
-        NotFound: the run is somebody else's.
-        RunRefused: the run did not fail, or a part of it is still being checked.
-    """
-    if run.requester_id != actor.pk:
-        raise NotFound
-    checking = unknown_settle(run)
-    with faults.commit("run.retry", transaction.atomic()):
-        conversation = conversation_lock(run.conversation_id)
-        current = Run.objects.select_related("message").get(pk=run.pk)
-        existing = Run.objects.filter(continues=current).first()
-        if existing is not None:
-            return existing
-        if checking:
-            raise RunRefused(
-                _(
-                    "A part of this request is still being checked. A message here tells how it "
-                    "ended; until then nothing is tried again, so that nothing is done twice."
-                )
-            )
-        removed = current.message.removed_at is not None
-        if removed or current.state not in (RunState.FAILED, RunState.CANCELLED):
-            raise RunRefused(_("Only a request that failed or was stopped can be tried again."))
-        return _run_start(conversation, actor, current.message, continues=current)
 
 
 def review_decided(review: Review) -> None:
@@ -351,26 +334,3 @@ def _said(text: str) -> str:
             % {"length": len(said), "limit": MESSAGE_LIMIT}
         )
     return said
-
-
-def _run_start(
-    conversation: Conversation,
-    sender: User,
-    message: Message,
-    *,
-    continues: Run | None,
-    stop_mode: str = "",
-) -> Run:
-    run = Run.objects.create(
-        conversation=conversation,
-        requester=sender,
-        message=message,
-        continues=continues,
-        language=conversation.language,
-        stop_mode=stop_mode or conversation.stop_mode or settings.STOP_MODE,
-        model=settings.CHAT_MODEL,
-    )
-    run_event(run)
-    run_next(conversation.pk)
-    run.refresh_from_db()
-    return run

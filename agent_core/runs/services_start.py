@@ -1,0 +1,113 @@
+"""How a run comes to be: for a new message, or going on where an earlier one ended."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from agent_core import faults
+from agent_core.runs.claims import run_next
+from agent_core.runs.errors import NotFound, RunRefused
+from agent_core.runs.journal import conversation_lock, run_event
+from agent_core.runs.models import Conversation, Message, Run
+from agent_core.runs.settling import unknown_settle
+from agent_core.runs.states import RunState
+
+logger = logging.getLogger(__name__)
+
+OPERATE: Final = "runs.operate"
+"""The right to send work on its way again."""
+
+RETRIED: Final = frozenset({RunState.FAILED, RunState.CANCELLED})
+"""Ends after which the requester may try again."""
+
+REQUEUED: Final = frozenset({RunState.PARKED})
+"""Ends after which only an operator lets the work go on."""
+
+
+def run_start(
+    conversation: Conversation,
+    sender: User,
+    message: Message,
+    *,
+    continues: Run | None,
+    stop_mode: str = "",
+) -> Run:
+    """Store a run in the caller's transaction, and bring it on if its conversation is free.
+
+    The caller holds the conversation's lock.
+    """
+    run = Run.objects.create(
+        conversation=conversation,
+        requester=sender,
+        message=message,
+        continues=continues,
+        language=conversation.language,
+        stop_mode=stop_mode or conversation.stop_mode or settings.STOP_MODE,
+        model=settings.CHAT_MODEL,
+    )
+    run_event(run)
+    run_next(conversation.pk)
+    run.refresh_from_db()
+    return run
+
+
+def run_retry(*, run: Run, actor: User) -> Run:
+    """Start a new run that continues a failed or cancelled one: same question, no effect twice.
+
+    A second press gives the run that the first one started.
+
+    Raises:
+        NotFound: the run is somebody else's.
+        RunRefused: the run did not fail, or a part of it is still being checked.
+    """
+    if run.requester_id != actor.pk:
+        raise NotFound
+    said = _("Only a request that failed or was stopped can be tried again.")
+    return _run_again(run, RETRIED, said)
+
+
+def run_requeue(*, run: Run, actor: User) -> Run:
+    """Start a new run that continues one that was set aside; a second press gives the same run.
+
+    It stays its requester's: the operator's rights play no part in it.
+
+    Raises:
+        NotFound: the actor is no operator.
+        RunRefused: the run was not set aside, or a part of it is still being checked.
+    """
+    if not (actor.is_active and actor.has_perm(OPERATE)):
+        raise NotFound
+    again = _run_again(run, REQUEUED, _("Only a request that was set aside can be requeued."))
+    logger.warning("run.requeued", extra={"run": str(run.pk), "actor": actor.pk})
+    return again
+
+
+def _run_again(run: Run, states: frozenset[RunState], otherwise: str) -> Run:
+    """Start the run that continues this one if it ended in one of the states, or return it.
+
+    Raises:
+        RunRefused: it did not (`otherwise`), or a part of it is still being checked.
+    """
+    checking = unknown_settle(run)
+    with faults.commit("run.retry", transaction.atomic()):
+        conversation = conversation_lock(run.conversation_id)
+        current = Run.objects.select_related("message", "requester").get(pk=run.pk)
+        existing = Run.objects.filter(continues=current).first()
+        if existing is not None:
+            return existing
+        if checking:
+            raise RunRefused(
+                _(
+                    "A part of this request is still being checked. A message here tells how it "
+                    "ended; until then nothing is tried again, so that nothing is done twice."
+                )
+            )
+        if current.message.removed_at is not None or current.state not in states:
+            raise RunRefused(otherwise)
+        return run_start(conversation, current.requester, current.message, continues=current)
