@@ -26,6 +26,7 @@ def start() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--turns", type=int, default=int(os.environ.get("TURNS") or TURNS))
     parser.add_argument("--seed", default=os.environ.get("SEED") or secrets.token_hex(4))
+    parser.add_argument("--talk-turns", type=int, default=8, help="messages a conversation")
     parser.add_argument("--at-once", type=int, default=24, help="conversations at once")
     parser.add_argument("--rate", type=float, default=1.5, help="most messages a second")
     parser.add_argument("--turn-workers", type=int, default=3, help="workers for turns")
@@ -73,6 +74,7 @@ def _play(options: argparse.Namespace, servers: Servers) -> int:
     plan = Plan(
         seed=options.seed,
         turns=options.turns,
+        talk_turns=options.talk_turns,
         at_once=options.at_once,
         rate=options.rate,
         turn_workers=options.turn_workers,

@@ -42,6 +42,8 @@ class Plan:
 
     seed: str
     turns: int
+    # Messages of one conversation.
+    talk_turns: int = 8
     at_once: int = 24
     # Messages a second, at most.
     rate: float = 1.5
@@ -67,8 +69,9 @@ class Chaos:
         """Play it; return 0 when nothing was lost, doubled, stuck, parked or wrong."""
         plan = self._plan
         tables_make()
+        self._say(f"tables after {time.monotonic() - self._began:.0f} s")
         people, team = people_make()
-        talks = talks_make(plan.seed, plan.turns)
+        talks = talks_make(plan.seed, plan.turns, plan.talk_turns)
         records_make(talks, team)
         self._fleet = Fleet(self._servers.folder, os.environ["REDIS_URL"], plan.turn_workers)
         self._traffic = Traffic(plan.seed, talks, people, at_once=plan.at_once, rate=plan.rate)

@@ -10,7 +10,6 @@ from typing import Final, Literal
 Kind = Literal["refund", "charge", "ticket", "export"]
 Decision = Literal["approve", "reject", "withdraw", "leave"]
 
-TURNS_A_TALK: Final = 8
 # References of the chaos data begin here, far from those of the sample data.
 FIRST: Final = 500_000
 
@@ -47,14 +46,14 @@ class Talk:
     turns: tuple[Turn, ...]
 
 
-def talks_make(seed: str, turns: int) -> list[Talk]:
-    """Return conversations with so many messages in all."""
+def talks_make(seed: str, turns: int, length: int) -> list[Talk]:
+    """Return conversations of so many messages each, and so many in all."""
     chance = Random(f"{seed}-talks")  # noqa: S311 - to be repeated, not to be secret
     numbers = range(turns)
     return [
-        Talk(start // TURNS_A_TALK, tuple(_turn(chance, number) for number in part))
-        for start in range(0, turns, TURNS_A_TALK)
-        for part in [numbers[start : start + TURNS_A_TALK]]
+        Talk(start // length, tuple(_turn(chance, number) for number in part))
+        for start in range(0, turns, length)
+        for part in [numbers[start : start + length]]
     ]
 
 
