@@ -50,7 +50,7 @@ def event_write(
         kind=kind,
         payload=event_checked(kind, payload),
     )
-    live.tick_after_commit(conversation_id)
+    live.tick_after_commit(conversation_id, event.pk)
     return event
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import redis
@@ -15,13 +18,23 @@ from django.db import transaction
 
 logger = logging.getLogger(__name__)
 
-TICK = "tick"
 PARTIAL_SECONDS = 3600
+
+LOOK_SECONDS: Final = 2.0
+"""How long a lost tick can hold up a command that follows a run."""
+
+_PREFIX: Final = "countersign:conversation:"
+_latest = threading.local()
 
 
 def channel(conversation_id: UUID | str) -> str:
     """Return the name of a conversation's channel."""
-    return f"countersign:conversation:{conversation_id}"
+    return f"{_PREFIX}{conversation_id}"
+
+
+def conversation_of(name: str) -> str:
+    """Return the conversation of a channel's name."""
+    return name.removeprefix(_PREFIX)
 
 
 def partial_key(run_id: UUID | str) -> str:
@@ -37,9 +50,37 @@ def client() -> redis.Redis:
     )
 
 
-def tick_after_commit(conversation_id: UUID | str) -> None:
-    """Wake the readers of a conversation once the present transaction has been committed."""
-    transaction.on_commit(lambda: _publish(conversation_id, TICK))
+def tick_after_commit(conversation_id: UUID | str, event_id: int) -> None:
+    """Wake the readers of a conversation once the present transaction has been committed.
+
+    The tick is the number of the latest event; of several in one transaction only the last wakes.
+    """
+    key = str(conversation_id)
+    vars(_latest)[key] = event_id
+
+    def tick() -> None:
+        if vars(_latest).get(key) == event_id:
+            del vars(_latest)[key]
+            _quietly(lambda: client().publish(channel(conversation_id), str(event_id)))
+
+    transaction.on_commit(tick)
+
+
+@contextmanager
+def listening(conversation_id: UUID | str) -> Iterator[Callable[[], None]]:
+    """Yield what waits for the next sign of a conversation, at most `LOOK_SECONDS` long."""
+    with client().pubsub() as pubsub:  # type: ignore[no-untyped-call]
+        _quietly(lambda: pubsub.subscribe(channel(conversation_id)))
+
+        def wait() -> None:
+            due = time.monotonic() + LOOK_SECONDS
+            try:
+                pubsub.get_message(timeout=LOOK_SECONDS)
+            except (redis.RedisError, RuntimeError):
+                # Redis is away: look by ourselves.
+                time.sleep(max(0.0, due - time.monotonic()))
+
+        yield wait
 
 
 def partial_reset(run_id: UUID, attempt: int) -> None:
@@ -69,15 +110,11 @@ def partial_forget(run_id: UUID) -> None:
     _quietly(lambda: client().delete(partial_key(run_id)))
 
 
-def _publish(conversation_id: UUID | str, text: str) -> None:
-    _quietly(lambda: client().publish(channel(conversation_id), text))
-
-
 def _quietly(send: Callable[[], object]) -> None:
     try:
         send()
     except redis.RedisError as error:
-        # Readers poll as well; a lost tick costs them a second and nothing else.
+        # Readers also look by themselves; a lost tick costs them some seconds and nothing else.
         logger.warning("live.unavailable", extra={"error": type(error).__name__})
 
 

@@ -13,23 +13,17 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 from uuid import UUID
 
-import redis.asyncio
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.db import connection
-from redis.exceptions import RedisError
 
 from agent_core.runs import live
-from agent_core.runs.models import Event, Run
-from agent_core.runs.selectors import event_latest, events_after
+from agent_core.runs.hub import hub
+from agent_core.runs.models import Run
+from agent_core.runs.selectors import EventRow, event_latest
 from agent_core.runs.states import RunState
-
-POLL_SECONDS: Final = 2.0
-"""How long a lost tick can hold an event up."""
 
 HEARTBEAT_SECONDS: Final = 10.0
 HEARTBEAT: Final = b": still here\n\n"
-PAGE: Final = 200
 ID_DIGITS: Final = 18
 """More digits than any event number of ours has; longer ones Python and Postgres may refuse."""
 
@@ -43,46 +37,26 @@ async def conversation_stream(
 
     `still_open` is asked at every heartbeat whether the reader may go on; the stream ends when not.
     """
-    client = redis.asyncio.Redis.from_url(settings.REDIS_URL, decode_responses=True)
-    pubsub = client.pubsub(ignore_subscribe_messages=True)
-    try:
-        yield b"retry: 1000\n\n"
-        last = await _start(conversation_id, last_event_id)
-        if last is None:
-            yield _frame("reread", {})
-            last = await sync_to_async(_latest)(conversation_id)
-        await _subscribe(pubsub, conversation_id)
-        async for frame in _frames(pubsub, conversation_id, last):
-            if frame == HEARTBEAT and not await sync_to_async(_asked)(still_open):
-                return
-            yield frame
-    finally:
-        await pubsub.aclose()  # type: ignore[no-untyped-call]
-        await client.aclose()
-
-
-async def _frames(
-    pubsub: redis.asyncio.client.PubSub, conversation_id: UUID, last: int
-) -> AsyncIterator[bytes]:
-    for partial in await sync_to_async(_partials)(conversation_id):
-        yield _frame("delta", partial)
-    beat = time.monotonic()
-    due = True
-    while True:
-        while due:
-            events = await sync_to_async(_events)(conversation_id, last)
-            for event in events:
-                last = event.pk
-                yield _event_frame(event)
-            due = len(events) == PAGE
-        message = await _next(pubsub, conversation_id)
-        if message is None or message == live.TICK:
-            due = True
-        else:
-            yield _frame("delta", json.loads(message))
-        if time.monotonic() - beat > HEARTBEAT_SECONDS:
-            beat = time.monotonic()
-            yield HEARTBEAT
+    yield b"retry: 1000\n\n"
+    last = await _start(conversation_id, last_event_id)
+    if last is None:
+        yield _frame("reread", {})
+        last = await sync_to_async(_latest)(conversation_id)
+    with hub().listening(conversation_id, last) as listener:
+        for partial in await sync_to_async(_partials)(conversation_id):
+            yield _frame("delta", partial)
+        beat = time.monotonic() + HEARTBEAT_SECONDS
+        while True:
+            try:
+                async with asyncio.timeout(max(beat - time.monotonic(), 0)):
+                    item = await listener.next()
+            except TimeoutError:
+                if not await sync_to_async(_asked)(still_open):
+                    return
+                beat = time.monotonic() + HEARTBEAT_SECONDS
+                yield HEARTBEAT
+            else:
+                yield _event_frame(item) if isinstance(item, EventRow) else _frame("delta", item)
 
 
 async def _start(conversation_id: UUID, last_event_id: str | None) -> int | None:
@@ -97,35 +71,9 @@ async def _start(conversation_id: UUID, last_event_id: str | None) -> int | None
     return asked if asked <= latest else None
 
 
-async def _subscribe(pubsub: redis.asyncio.client.PubSub, conversation_id: UUID) -> None:
-    try:
-        await pubsub.subscribe(live.channel(conversation_id))
-    except RedisError:
-        await asyncio.sleep(0)
-
-
-async def _next(pubsub: redis.asyncio.client.PubSub, conversation_id: UUID) -> str | None:
-    """Wait for a tick or a piece of text; None when it is time to look by ourselves."""
-    try:
-        message: dict[str, Any] | None = await pubsub.get_message(timeout=POLL_SECONDS)
-    except (RedisError, RuntimeError):
-        # Redis is away or was never reached: poll, and listen again once it is back.
-        await asyncio.sleep(POLL_SECONDS)
-        await _subscribe(pubsub, conversation_id)
-        return None
-    return str(message["data"]) if message else None
-
-
 def _asked(still_open: Callable[[], bool]) -> bool:
     try:
         return still_open()
-    finally:
-        connection.close()
-
-
-def _events(conversation_id: UUID, last: int) -> list[Event]:
-    try:
-        return events_after(conversation_id, last, PAGE)
     finally:
         connection.close()
 
@@ -151,9 +99,8 @@ def _partials(conversation_id: UUID) -> list[dict[str, Any]]:
         connection.close()
 
 
-def _event_frame(event: Event) -> bytes:
-    data = {**event.payload, "run": str(event.run_id) if event.run_id else None}
-    return f"id: {event.pk}\n".encode() + _frame(event.kind, data)
+def _event_frame(event: EventRow) -> bytes:
+    return f"id: {event.id}\n".encode() + _frame(event.kind, {**event.payload, "run": event.run})
 
 
 def _frame(kind: str, data: dict[str, Any]) -> bytes:

@@ -13,7 +13,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.db import connection
 
-from agent_core.runs import live, services, stream
+from agent_core.runs import hub, live, services, stream
 from agent_core.runs.models import Conversation, Event, Run
 from agent_core.runs.states import RunState
 from agent_core.runs.stream import conversation_stream
@@ -169,7 +169,6 @@ def test_a_reader_who_may_no_longer_look_is_let_go_at_the_next_heartbeat(
     conversation: Conversation, tom: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.0)
-    monkeypatch.setattr(stream, "POLL_SECONDS", 0.1)
     asked: list[bool] = []
 
     def still_open() -> bool:
@@ -191,7 +190,7 @@ def test_a_stream_opened_while_redis_is_away_carries_text_once_it_is_back(
     """The first subscription fails; a later one of the same reader must succeed."""
     run = services.message_send(conversation=conversation, sender=tom, text="hello")
     last = str(Event.objects.latest("pk").pk)
-    monkeypatch.setattr(stream, "POLL_SECONDS", 0.2)
+    monkeypatch.setattr(hub, "AWAY_SECONDS", 0.2)
     whole = redis.asyncio.client.PubSub.subscribe
     away: list[bool] = []
 

@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from agent_core.errors import CountersignError
+from agent_core.runs import live
 from agent_core.runs.asking import (
     EXIT_CODES,
     WAITING_EXIT,
@@ -33,7 +34,6 @@ from agent_core.runs.services import (
 )
 from agent_core.runs.states import RUN_FINAL, RunState, StopMode
 
-POLL_SECONDS: Final = 0.2
 UNCLAIMED_SECONDS: Final = 20
 """How long a message may wait for a worker before the command says that there is none."""
 
@@ -105,15 +105,16 @@ class Command(BaseCommand):
 
     def _events(self, run: Run, seen: int) -> Iterator[Event | None]:
         """Yield the events as they come, None between looks, until the run has ended."""
-        while True:
-            ended = Run.objects.filter(pk=run.pk, state__in=RUN_FINAL).exists()
-            for event in events_after(run.conversation_id, seen):
-                seen = event.pk
-                yield event
-            if ended:
-                return
-            yield None
-            time.sleep(POLL_SECONDS)
+        with live.listening(run.conversation_id) as wait:
+            while True:
+                ended = Run.objects.filter(pk=run.pk, state__in=RUN_FINAL).exists()
+                for event in events_after(run.conversation_id, seen):
+                    seen = event.pk
+                    yield event
+                if ended:
+                    return
+                yield None
+                wait()
 
     def _print(self, event: Event) -> None:
         if self.as_json:
