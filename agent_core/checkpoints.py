@@ -33,8 +33,11 @@ def pool_open(conninfo: str, *, size: int = 10) -> Pool:
 
 def setup(conninfo: str) -> None:
     """Create or migrate the checkpoint tables. A deployment step, never done at start."""
-    with PostgresSaver.from_conn_string(conninfo) as saver:
-        saver.setup()
+    # Not by the saver's own way to connect: that one prepares statements.
+    with Connection.connect(
+        conninfo, autocommit=True, prepare_threshold=None, row_factory=dict_row
+    ) as connection:
+        PostgresSaver(connection).setup()
 
 
 class FencedSaver(PostgresSaver):

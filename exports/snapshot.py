@@ -20,6 +20,8 @@ def snapshot() -> Iterator[str]:
     """Open the view and give its alias, for `queryset.using(alias)`; read only."""
     # Connections are kept per thread, so two exports in one worker do not meet.
     reader = connection.copy(alias=ALIAS)
+    # Portion by portion: the cursor ends with its transaction, which a transaction pooler allows.
+    reader.settings_dict["DISABLE_SERVER_SIDE_CURSORS"] = False
     connections[ALIAS] = reader
     try:
         with transaction.atomic(using=ALIAS):

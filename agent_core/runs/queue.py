@@ -100,3 +100,5 @@ def _send(task: str, run_id: UUID) -> None:
         sent = task_send(task, str(run_id))
     if not sent:
         logger.warning("run.not_enqueued", extra={"run": str(run_id)})
+        # The next sweep tries again, and does not first wait whether a worker takes it.
+        Run.objects.filter(pk=run_id).update(enqueued_at=None)

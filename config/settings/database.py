@@ -22,6 +22,9 @@ DATABASES = {
     # One connection a piece of work: none is held across a model or processor call.
     "default": dj_database_url.parse(DATABASE_URL, conn_max_age=0, conn_health_checks=True),
 }
+# A cursor that outlives its transaction is lost behind a transaction pooler. Exports open theirs
+# within one, on a connection of their own.
+DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
 DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
 DATABASES["default"]["OPTIONS"]["pool"] = {
     # Of each process, beside the one for checkpoints: bounded, and empty again after a burst.

@@ -49,17 +49,17 @@ def copied(address: str, source: str) -> Iterator[str]:
 def _switched(name: str) -> Iterator[None]:
     """Point Django and the checkpoints at another database; every thread reads the same name."""
     before = connection.settings_dict["NAME"]
-    _let_go()
+    let_go()
     connection.settings_dict["NAME"] = name
     try:
         yield
     finally:
-        _let_go()
+        let_go()
         connection.settings_dict["NAME"] = before
 
 
 def _copy(address: str, source: str, name: str) -> None:
-    _let_go()
+    let_go()
     with _server(address) as server:
         # A source must have no visitor: connections that earlier tests left behind are ended.
         server.execute(
@@ -81,7 +81,8 @@ def _say(server: psycopg.Connection, text: str, **names: str) -> None:
     server.execute(sql.SQL(text).format(**quoted))
 
 
-def _let_go() -> None:
+def let_go() -> None:
+    """Give back every connection that this process keeps."""
     connection.close()
     connection.close_pool()
     if saver_pool.cache_info().currsize:
