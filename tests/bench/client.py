@@ -91,22 +91,31 @@ class Browser:
             Broken: the turn did not end with its ticket.
         """
         began = time.perf_counter()
-        sending = asyncio.create_task(self._timed_send(text))
+        # Whichever fails ends the turn: without its message no last event would ever come.
+        answered, seen = await asyncio.gather(self._sent(text), self._seen())
+        event, token, last = (at - began for at in seen)
+        return Times(event, token, answered - began, last)
+
+    async def _sent(self, text: str) -> float:
+        # A server closes a connection that was idle for a while; a browser then makes a new one.
+        if self._posts.at_eof():
+            self._out.close()
+            self._posts, self._out = await self._connect()
+        await self.send(text)
+        return time.perf_counter()
+
+    async def _seen(self) -> tuple[float, float, float]:
+        """Return when the first event, the first piece of text and the last event were read."""
         first_event = first_token = 0.0
         async for frame in self._frames():
-            first_event = first_event or frame.at - began
+            first_event = first_event or frame.at
             if frame.kind == "delta":
-                first_token = first_token or frame.at - began
+                first_token = first_token or frame.at
             if frame.kind == "stop":
                 if frame.data["rule"] != "completed":
                     raise Broken(f"A turn ended by {frame.data['rule']}.")
-                answered = await sending - began
-                return Times(first_event, first_token, answered, frame.at - began)
+                return first_event, first_token, frame.at
         raise Broken("The stream ended.")
-
-    async def _timed_send(self, text: str) -> float:
-        await self.send(text)
-        return time.perf_counter()
 
     async def _frames(self) -> AsyncIterator[Frame]:
         while raw := await self._events.readuntil(b"\n\n"):

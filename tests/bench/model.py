@@ -1,14 +1,19 @@
 """The benchmark's model: streams a few words at once and asks for one ticket.
 
-`bench:ticket` takes no time at all; `bench:ticket@20` first waits 20 seconds, as a slow provider
-would let a turn wait. The ticket is named as the person's message is, so that no two are twins.
+`bench:ticket` takes no time at all; `bench:gated` first waits until a file is there, as a slow
+provider would let a turn wait. The ticket is named as the person's message is, so that no two are
+twins.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -27,19 +32,36 @@ from agent_core.chat_models.spec import ModelSpec, ModelUnknown
 
 PIECES: Final = ("I open ", "a ticket ", "for this.")
 TOOL: Final = "ticket_create"
+GATE: Final = "BENCH_GATE"
+"""The variable that names the file for which the gated model waits."""
+
+LOOK_SECONDS: Final = 0.2
 USAGE: Final = UsageMetadata(input_tokens=400, output_tokens=30, total_tokens=430)
 
 
 def bench_build(spec: ModelSpec) -> BaseChatModel:
-    """Build the model; what stands behind the `@` is the seconds it waits before it answers.
+    """Build the model.
 
     Raises:
         ModelUnknown: there is no such model.
     """
-    name, _at, seconds = spec.name.partition("@")
-    if name != "ticket":
-        raise ModelUnknown(f"The benchmark has no model called {name!r}; there is ticket.")
-    return BenchModel(wait=float(seconds or 0))
+    if spec.name not in ("ticket", "gated"):
+        raise ModelUnknown(f"The benchmark has no model called {spec.name!r}.")
+    return BenchModel(gated=spec.name == "gated")
+
+
+@cache
+def gate_opened() -> threading.Event:
+    """Return what is set once the file is there; one thread of the process looks for it."""
+    opened, place = threading.Event(), Path(os.environ[GATE])
+
+    def look() -> None:
+        while not place.exists():
+            time.sleep(LOOK_SECONDS)
+        opened.set()
+
+    threading.Thread(target=look, daemon=True).start()
+    return opened
 
 
 def bench_label(name: str) -> str:
@@ -50,7 +72,7 @@ def bench_label(name: str) -> str:
 class BenchModel(BaseChatModel):
     """Says three pieces of text and makes one call, the same in every turn."""
 
-    wait: float = 0.0
+    gated: bool = False
 
     @property
     def _llm_type(self) -> str:
@@ -86,8 +108,8 @@ class BenchModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        if self.wait:
-            time.sleep(self.wait)
+        if self.gated:
+            gate_opened().wait()
         for piece in PIECES:
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
         call = ToolCallChunk(

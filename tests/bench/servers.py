@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 import psutil
 import psycopg
@@ -101,21 +101,21 @@ class Product:
         child.start()
         return child
 
-    def python(self, module: str, *arguments: str) -> subprocess.Popen[str]:
+    def python(self, module: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         """Start a module of the measurement, spoken to in lines."""
         return subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             cwd=ROOT,
-            env={**os.environ, **self.variables},
+            env={**os.environ, **self.variables, **variables},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             bufsize=1,
         )
 
-    def asked(self, module: str, *arguments: str) -> Any:
+    def asked(self, module: str, *arguments: str, **variables: str) -> Any:
         """Run a module of the measurement to its end and return the JSON that it prints."""
-        with self.python(module, *arguments) as process:
+        with self.python(module, *arguments, **variables) as process:
             told, _nothing = process.communicate()
         if process.returncode:
             raise ChildProcessError(f"{module} ended with {process.returncode}")
@@ -136,12 +136,16 @@ class Product:
 
     def sessions(self) -> int:
         """Count the product's sessions in its database."""
+        return self.count(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name <> %s",
+            OURS,
+        )
+
+    def count(self, query: LiteralString, *values: str) -> int:
+        """Return the one number that a query finds."""
         with self.server() as server:
-            found = server.execute(
-                "SELECT count(*) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND application_name <> %s",
-                [OURS],
-            ).fetchone()
+            found = server.execute(query, values).fetchone()
         return int(found[0]) if found else 0
 
     def server(self) -> psycopg.Connection:
@@ -166,6 +170,11 @@ class Product:
         return float(told["used_cpu_sys"]) + float(told["used_cpu_user"])
 
 
+def memory(process: psutil.Process) -> int:
+    """Return the resident bytes of a process and of all below it."""
+    return sum(each.memory_info().rss for each in (process, *process.children(recursive=True)))
+
+
 def _cpu(process: psutil.Process) -> float:
     """Return the seconds of a process and of all below it."""
     total = 0.0
@@ -176,7 +185,7 @@ def _cpu(process: psutil.Process) -> float:
 
 
 @contextmanager
-def product_started(*, durable: bool = True, threads: int | None = None) -> Iterator[Product]:
+def product_started(*, durable: bool = True) -> Iterator[Product]:
     """Start servers, tables, sample data, the web server and the worker for turns."""
     # A short path: it holds sockets.
     folder = Path(tempfile.mkdtemp(prefix="cs-bench-", dir="/tmp"))

@@ -68,7 +68,7 @@ class Seen:
 
 def measured(product: Product, effort: Effort) -> dict[int, Seen]:
     """Measure the product and the bare loop, round by round."""
-    seats = product.asked("tests.bench.seats", str(max(AT_ONCE)))
+    seats = product.asked("tests.bench.seats", "seats", str(max(AT_ONCE)))
     found = {count: Seen() for count in AT_ONCE}
     with (
         spoken_to(product.python("tests.bench.client")) as client,
