@@ -20,9 +20,6 @@ from config.launcher import parts
 PAUSE_SECONDS: Final = 1.0
 """How long a dead part stays dead; the launcher waits as long."""
 
-LEAVE_SECONDS: Final = 20.0
-"""How long a part that was asked to leave is given."""
-
 
 @dataclass
 class Part:
@@ -35,15 +32,19 @@ class Part:
     leave_by: float | None = None
     stopped: bool = False
 
-    def names(self) -> list[str]:
-        """List what a run that this process, or a child of it, has claimed may name it."""
+    def children(self) -> list[int]:
+        """List the ids of the processes below this one."""
         record = self.child.record
-        if record is None:
-            return []
-        host, pids = socket.gethostname(), [record.pid]
         with contextlib.suppress(psutil.Error):
-            pids += [child.pid for child in psutil.Process(record.pid).children(recursive=True)]
-        return [self.node, *(f"{host}:{pid}" for pid in pids)]
+            if record is not None:
+                return [child.pid for child in psutil.Process(record.pid).children(recursive=True)]
+        return []
+
+    def names(self) -> list[str]:
+        """List what a run that this process, or a child of it, has claimed names as its worker."""
+        record = self.child.record
+        pids = [] if record is None else [record.pid, *self.children()]
+        return [process_name(pid) for pid in pids]
 
     def send(self, number: signal.Signals, *, group: bool = False) -> bool:
         """Send a signal to the process, or to all its children too; False when it is dead."""
@@ -120,6 +121,11 @@ class Fleet:
         elif now - part.died_at >= PAUSE_SECONDS:
             part.died_at = None
             part.child.start()
+
+
+def process_name(pid: int) -> str:
+    """Return what a run names as its worker when this process has claimed it."""
+    return f"{socket.gethostname()}:{pid}"
 
 
 def _renamed(spec: Spec, name: str) -> Spec:

@@ -20,12 +20,13 @@ from payments.states import IntentState
 from tests.chaos.books import Asked, found_wrong
 from tests.chaos.faults import Faults
 from tests.chaos.fleet import Fleet
+from tests.chaos.persons import Sent
 from tests.chaos.recovery import Recovery
 from tests.chaos.report import progress, report
 from tests.chaos.rows import moved_of, tables_read, work_open
 from tests.chaos.scripts import talks_make
 from tests.chaos.servers import Servers
-from tests.chaos.traffic import Sent, Traffic
+from tests.chaos.traffic import Traffic
 from tests.chaos.world import people_make, records_make, tables_make
 
 TICK_SECONDS: Final = 0.1

@@ -10,6 +10,8 @@ from statistics import median
 from typing import Final
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from agent_core.runs.models import Run
 from agent_core.runs.states import RunState
 
@@ -23,6 +25,16 @@ class Held:
     id: UUID
     state: str
     claimed_at: datetime | None
+
+
+def held_by(processes: Sequence[str]) -> QuerySet[Run]:
+    """Select the runs that these processes work on."""
+    return Run.objects.filter(state=RunState.RUNNING, worker__in=processes)
+
+
+def held_of(runs: QuerySet[Run]) -> list[Held]:
+    """Return how these runs stand now."""
+    return [Held(*row) for row in runs.values_list("pk", "state", "claimed_at")]
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tests.chaos.faults import KILLS
+from tests.chaos.kills import KILLS
 from tests.chaos.recovery import middle, percentile
 
 SHOWN: Final = 20
