@@ -1,18 +1,26 @@
 """Signs of life of the workers, kept in Redis; written by signals, read by the readiness page."""
 
 import time
+from typing import Any
 
 import redis
 from django.conf import settings
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 KEY = "countersign:workers"
 FRESH_SECONDS = 15
-_TIMEOUT = 2.0
+_TIMEOUT = 1.0
+_FORGOTTEN_SECONDS = 3600
 
 
 def _client() -> redis.Redis:
+    # One try: a beat that is lost is followed by the next, and a page must say so within seconds.
     client: redis.Redis = redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT
+        settings.REDIS_URL,
+        socket_timeout=_TIMEOUT,
+        socket_connect_timeout=_TIMEOUT,
+        retry=Retry(NoBackoff(), 0),
     )
     return client
 
@@ -41,10 +49,38 @@ def alive() -> set[str]:
     Raises: redis.RedisError when Redis does not answer.
     """
     with _client() as client:
-        rows = client.hgetall(KEY)
-    limit = time.time() - FRESH_SECONDS
-    return {
-        bytes(node).decode().partition("@")[0]
-        for node, seen in rows.items()
-        if float(seen) >= limit
-    }
+        return {
+            node.partition("@")[0]
+            for node, seconds in _ages(client).items()
+            if seconds <= FRESH_SECONDS
+        }
+
+
+def overview() -> dict[str, Any]:
+    """Return how many tasks lie in each queue, and how many seconds ago each worker lived.
+
+    `redis` is False, and the rest empty, when Redis does not answer.
+    """
+    names = [queue.name for queue in settings.CELERY_TASK_QUEUES]
+    try:
+        with _client() as client:
+            ages = _ages(client)
+            # A worker that was killed cannot take leave; an old one is of no interest to anybody.
+            gone = [node for node, seconds in ages.items() if seconds > _FORGOTTEN_SECONDS]
+            if gone:
+                client.hdel(KEY, *gone)
+            queues = {name: int(client.llen(name)) for name in names}
+    except redis.RedisError:
+        return {"redis": False, "queues": {}, "workers": {}}
+    workers = {node: seconds for node, seconds in ages.items() if node not in gone}
+    return {"redis": True, "queues": queues, "workers": workers}
+
+
+def _ages(client: redis.Redis) -> dict[str, float]:
+    """Return each worker's node name with the seconds since its last sign of life."""
+    now = time.time()
+    return {_text(node): max(0.0, now - float(seen)) for node, seen in client.hgetall(KEY).items()}
+
+
+def _text(node: bytes | str) -> str:
+    return node if isinstance(node, str) else node.decode()

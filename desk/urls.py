@@ -3,7 +3,19 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 
-from desk.views import api, articles, chat, documents, line, people, reviews, runs, stream, tickets
+from desk.views import (
+    api,
+    articles,
+    chat,
+    documents,
+    line,
+    operator,
+    people,
+    reviews,
+    runs,
+    stream,
+    tickets,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", people.SignIn.as_view(), name="login"),
@@ -19,6 +31,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("reviews/<uuid:review_id>/", reviews.review, name="review"),
     path("reviews/<uuid:review_id>/card/", reviews.card, name="review-card"),
     path("runs/<uuid:run_id>/", runs.run, name="run"),
+    path("operator/", operator.operator, name="operator"),
+    path("operator/refunds/", operator.refunds, name="operator-refunds"),
+    path("operator/runs/<uuid:run_id>/push/", operator.push, name="operator-push"),
+    path("operator/runs/<uuid:run_id>/requeue/", operator.requeue, name="operator-requeue"),
     path("documents/<str:reference>/", documents.document, name="document"),
     path("tickets/", tickets.tickets, name="tickets"),
     path("tickets/<str:reference>/", tickets.ticket, name="ticket"),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from exports.errors import ExportGone, ExportNotFound, ExportNotReady
 from exports.models import Export
 from exports.policies import EXPORT_RIGHT
-from exports.states import EXPORT_ACTIVE, ExportState
+from exports.states import EXPORT_ACTIVE, EXPORT_WORKING, ExportState
 from exports.words import export_sentence
 from payments.selectors import scope_of
 
@@ -60,3 +61,10 @@ def export_download(user: User, export_id: UUID) -> Export:
 def exports_of_conversation(conversation_id: UUID) -> QuerySet[Export]:
     """List the exports of a conversation in the order in which they were asked."""
     return Export.objects.filter(conversation_id=conversation_id).order_by("created_at", "id")
+
+
+def exports_stuck(before: datetime) -> QuerySet[Export]:
+    """List the exports of everybody that nobody has taken since then, or whose worker is gone."""
+    left = Q(state__in=EXPORT_WORKING, lease_until__lt=timezone.now())
+    lying = Q(state=ExportState.QUEUED, created_at__lt=before)
+    return Export.objects.filter(left | lying).select_related("owner").order_by("created_at")

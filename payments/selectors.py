@@ -17,9 +17,18 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from payments.models import Customer, Invoice, Payment, PaymentMethod, Refund, Team
+from payments.models import (
+    Customer,
+    Intent,
+    Invoice,
+    Pause,
+    Payment,
+    PaymentMethod,
+    Refund,
+    Team,
+)
 from payments.periods import Period
-from payments.states import REFUND_COUNTS, InvoiceState, RefundState
+from payments.states import REFUND_COUNTS, IntentState, InvoiceState, RefundState
 from payments.words import keys_in, plain
 
 log = logging.getLogger(__name__)
@@ -250,3 +259,14 @@ def _audit_denied(
     event = "scope.denied" if rows else "scope.missed"
     fields = {"kind": kind, "record": str(rows[0]) if rows else "", "asker": asker}
     log.log(logging.WARNING if rows else logging.INFO, event, extra=fields)
+
+
+def intents_checked() -> QuerySet[Intent]:
+    """List the effects of all teams whose outcome is being asked for, for operators."""
+    rows = Intent.objects.filter(state=IntentState.OPEN, unknown_at__isnull=False)
+    return rows.order_by("created_at")
+
+
+def pauses() -> QuerySet[Pause]:
+    """List the times in which refunds were paused, the latest first, for operators."""
+    return Pause.objects.select_related("paused_by", "resumed_by")

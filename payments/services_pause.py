@@ -22,8 +22,8 @@ from payments.states import Operation
 
 log = logging.getLogger(__name__)
 
-RIGHT: Final = "payments.pause_refunds"
-REASON_LIMIT: Final = 300
+PAUSE_REFUNDS: Final = "payments.pause_refunds"
+PAUSE_REASON_LIMIT: Final = 300
 
 ResultT = TypeVar("ResultT")
 
@@ -68,14 +68,14 @@ def refunds_go_on(*, actor: User, reason: str) -> Pause | None:
 def _switched(actor: User, reason: str, switch: Callable[[str, Pause | None], ResultT]) -> ResultT:
     """Check who and why, then switch while no refund is being written."""
     fresh = User.objects.filter(pk=actor.pk, is_active=True).first()
-    if fresh is None or not fresh.has_perm(RIGHT):
+    if fresh is None or not fresh.has_perm(PAUSE_REFUNDS):
         raise PauseRefused(_("You may not pause refunds."))
     why = " ".join(reason.replace("\0", "").split())
     if not why:
         raise PauseRefused(_("Please say why; your colleagues will read it."))
-    if len(why) > REASON_LIMIT:
+    if len(why) > PAUSE_REASON_LIMIT:
         raise PauseRefused(
-            _("Please say it in at most {limit} characters.").format(limit=REASON_LIMIT)
+            _("Please say it in at most {limit} characters.").format(limit=PAUSE_REASON_LIMIT)
         )
     with transaction.atomic():
         pause_lock()

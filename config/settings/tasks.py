@@ -52,3 +52,6 @@ CELERY_BEAT_SCHEDULE = {
     "reviews-expire": _every("reviews.reviews_expire", 60.0),
     "exports-sweep": _every("exports.exports_sweep", 10.0),
 }
+
+# Where the operators' page asks what lies in the queues and which workers live.
+WORK_OVERVIEW = "config.heartbeat.overview"

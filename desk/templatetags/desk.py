@@ -12,6 +12,8 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from payments.balances import refunds_pause
+from payments.models import Pause
 from payments.money import Money, money_format
 from reviews import selectors as reviews
 
@@ -83,6 +85,12 @@ def money(amount_minor: int, currency: str) -> str:
 def waiting_for(user: User | AnonymousUser) -> int:
     """Count the reviews that wait for this person."""
     return reviews.waiting_for(user) if isinstance(user, User) else 0
+
+
+@register.simple_tag
+def refunds_paused() -> Pause | None:
+    """Return the pause of all refunds that holds now, so that nobody asks for one in vain."""
+    return refunds_pause()
 
 
 @dataclass(frozen=True, slots=True)

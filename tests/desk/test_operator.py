@@ -1,0 +1,189 @@
+"""The operators' page: who finds it, what it shows, and what its buttons do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils import timezone
+
+from agent_core.runs.models import Run
+from agent_core.runs.states import RunState
+from config import heartbeat
+from exports.models import Export
+from payments.balances import refunds_pause
+from payments.models import Intent, Pause, Payment, Team
+from payments.roles import ADMINISTRATORS
+from reviews.models import Review
+from tests.desk.conftest import Enter, asked, begun, person
+from tests.desk.test_chat import words
+
+ADDRESS = "/operator/"
+
+
+@pytest.fixture
+def adam(teams: dict[str, Team]) -> User:
+    """Operate; of Team South, and so far from what Team North talks about."""
+    return person("Adam", ADMINISTRATORS, teams["South"], last_name="Roth")
+
+
+@pytest.fixture(autouse=True)
+def no_worker_is_known(redis_url: str) -> None:
+    with heartbeat._client() as client:
+        client.delete(heartbeat.KEY, "turns", "quarantine", "exports", "maintenance")
+
+
+def shown(enter: Enter, user: User) -> str:
+    answer = enter(user).get(ADDRESS)
+    assert answer.status_code == 200
+    return words(answer.content.decode())
+
+
+def test_it_is_not_found_without_the_right_and_reads_like_any_missing_page(
+    enter: Enter, tom: User, maria: User, adam: User
+) -> None:
+    for stranger in (tom, maria):
+        client = enter(stranger)
+        missing = client.get("/no-such-page/")
+        assert (client.get(ADDRESS).status_code, missing.status_code) == (404, 404)
+        assert client.get(ADDRESS).content == missing.content
+        assert "Operations" not in words(client.get("/").content.decode())
+    client = enter(adam)
+    assert client.get(ADDRESS).status_code == 200
+    assert "Operations" in words(client.get("/").content.decode())
+
+
+def test_every_queue_is_shown_with_its_length_and_who_works_on_it(enter: Enter, adam: User) -> None:
+    heartbeat.beat("turns@one")
+    with heartbeat._client() as client:
+        client.rpush("turns", "a", "b", "c")
+        client.hset(heartbeat.KEY, "exports@two", str(timezone.now().timestamp() - 40))
+        client.hset(heartbeat.KEY, "exports@old", "1000")
+    said = shown(enter, adam)
+    assert "turns requests of staff 3 turns@one" in said
+    assert "exports exports 0 none alive exports@two 40 s ago" in said
+    assert "exports@old" not in said
+    with heartbeat._client() as client:
+        assert set(client.hkeys(heartbeat.KEY)) == {b"turns@one", b"exports@two"}
+
+
+def test_a_lost_redis_is_told_and_the_rest_still_shown(
+    enter: Enter, adam: User, review: Review, settings: Any
+) -> None:
+    Run.objects.filter(pk=review.run_id).update(state=RunState.PARKED)
+    settings.REDIS_URL = "unix:///tmp/no-such-socket"
+    said = shown(enter, adam)
+    assert "Redis does not answer" in said
+    assert str(review.run_id) in said
+
+
+def test_runs_are_shown_by_how_they_stand_and_not_what_was_said_in_them(
+    enter: Enter, adam: User, talk: Any, payment: Payment, export: Export
+) -> None:
+    assert export.run_id is not None
+    run = Run.objects.get(pk=export.run_id)
+    begun(run)
+    Run.objects.filter(pk=run.pk).update(worker="turns@one", attempt=3)
+    Export.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    unknown = timezone.now() - timedelta(seconds=90)
+    Intent.objects.create(
+        operation="refund",
+        target_id=payment.pk,
+        amount_minor=500,
+        currency="EUR",
+        gateway="sandbox",
+        idempotency_key="k",
+        body={},
+        review_id=run.pk,
+        run_id=run.pk,
+        requester=talk.owner,
+        tries=4,
+        next_try_at=timezone.now() + timedelta(seconds=20),
+        unknown_at=unknown,
+    )
+    said = shown(enter, adam)
+    assert f"{run.pk} turns@one 3" in said
+    assert "4 min 59" in said or "5 min 0" in said
+    assert "EXP-7001 writing" in said
+    assert "refund 5.00 EUR 4 1 min 30 s" in said
+    for secret in ("October", "export payments of last month", "Ana Silva", "PAY-7001"):
+        assert secret not in said
+
+
+def test_a_run_that_stands_still_is_pushed_by_a_button(enter: Enter, adam: User, talk: Any) -> None:
+    run = asked(talk, "hello")
+    then = timezone.now() - timedelta(minutes=2)
+    Run.objects.filter(pk=run.pk).update(created_at=then, enqueued_at=then)
+    run.events.update(created_at=then)
+    said = shown(enter, adam)
+    assert f"{run.pk} no worker has taken it 2 min" in said
+    answer = enter(adam).post(reverse("operator-push", args=[run.pk]), follow=True)
+    assert "Sent on its way again" in words(answer.content.decode())
+    run.refresh_from_db()
+    assert run.enqueued_at is not None
+    assert run.enqueued_at > then
+
+
+def test_a_run_that_was_set_aside_goes_on_as_a_new_one_of_its_requester(
+    enter: Enter, adam: User, talk: Any, tom: User
+) -> None:
+    run = asked(talk, "hello")
+    Run.objects.filter(pk=run.pk).update(
+        state=RunState.PARKED, ended_at=timezone.now(), failure_reference="AB12", strikes=3
+    )
+    assert f"{run.pk} AB12 3" in shown(enter, adam)
+    for _press in range(2):
+        answer = enter(adam).post(reverse("operator-requeue", args=[run.pk]), follow=True)
+        assert "goes on as a new run" in words(answer.content.decode())
+    again = Run.objects.get(continues=run)
+    assert (again.requester, again.state) == (tom, RunState.QUEUED)
+    assert "Nothing is set aside" in shown(enter, adam)
+
+
+def test_refunds_are_paused_and_let_go_on_and_everybody_reads_it_at_the_next_page(
+    enter: Enter, adam: User, tom: User, talk: Any
+) -> None:
+    pages = ("/", "/reviews/", reverse("chat", args=[talk.pk]))
+    said = [words(enter(tom).get(page).content.decode()) for page in pages]
+    assert not any("Refunds are paused" in page for page in said)
+
+    change = {"do": "pause", "reason": "the processor books twice <b>"}
+    answer = enter(adam).post(reverse("operator-refunds"), change, follow=True)
+    assert "Paused by Adam Roth" in words(answer.content.decode())
+    assert "books twice &lt;b&gt;" in answer.content.decode()
+    said = [words(enter(tom).get(page).content.decode()) for page in pages]
+    assert all("Refunds are paused" in page for page in said)
+    assert not any("books twice" in page for page in said)
+
+    enter(adam).post(reverse("operator-refunds"), {"do": "resume", "reason": "well again"})
+    assert refunds_pause() is None
+    assert "Refunds are paused" not in words(enter(tom).get("/").content.decode())
+    assert "well again" in shown(enter, adam)
+    kept = Pause.objects.get()
+    assert (kept.paused_by, kept.resumed_by) == (adam, adam)
+
+
+def test_without_a_reason_nothing_is_paused_and_what_was_typed_is_kept(
+    enter: Enter, adam: User
+) -> None:
+    answer = enter(adam).post(reverse("operator-refunds"), {"do": "pause", "reason": "x" * 301})
+    assert answer.status_code == 422
+    assert "at most 300 characters" in words(answer.content.decode())
+    assert "x" * 301 in answer.content.decode()
+    assert refunds_pause() is None
+
+
+def test_an_operator_without_the_right_to_pause_sees_the_state_and_no_button(
+    enter: Enter, adam: User, teams: dict[str, Team]
+) -> None:
+    from django.contrib.auth.models import Permission
+
+    otto = User.objects.create_user("otto")
+    otto.user_permissions.add(Permission.objects.get(codename="operate"))
+    assert "Pause all refunds" in shown(enter, adam)
+    assert "Pause all refunds" not in shown(enter, otto)
+    answer = enter(otto).post(reverse("operator-refunds"), {"do": "pause", "reason": "why not"})
+    assert (answer.status_code, refunds_pause()) == (422, None)
