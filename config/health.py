@@ -1,6 +1,9 @@
 """Two pages for machines: is the web process up, and can the whole product take work?"""
 
+import threading
+import time
 from collections.abc import Callable
+from typing import Any, Final
 
 import redis
 from django.db import Error, connection
@@ -8,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 
 from config import heartbeat
 
+ANSWER_SECONDS: Final = 2.5
 WORKERS = ("turns", "quarantine", "exports", "maintenance")
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
@@ -36,29 +40,53 @@ def live() -> HttpResponse:
 
 
 def ready() -> HttpResponse:
-    """Answer 200 when database, Redis and a worker of each kind answer, else 503 and which not."""
-    redis_answers, alive = _workers()
-    parts = {"database": _database(), "redis": redis_answers}
-    parts |= {f"worker_{name}": name in alive for name in WORKERS}
+    """Answer 200 when database, Redis and a worker of each kind answer, else 503 and which not.
+
+    The answer comes within `ANSWER_SECONDS`, whatever hangs. That refunds are paused, and how long
+    requests wait for a worker, is said and does not make the product unready: it still takes work.
+    """
+    alive, standing = _within(ANSWER_SECONDS, _alive, _standing)
+    parts = {"database": standing is not None, "redis": alive is not None}
+    parts |= {f"worker_{name}": name in (alive or ()) for name in WORKERS}
     good = all(parts.values())
-    return JsonResponse({"ready": good, **parts}, status=200 if good else 503)
+    answer: dict[str, Any] = {"ready": good, **parts, **(standing or {})}
+    return JsonResponse(answer, status=200 if good else 503)
 
 
-def _database() -> bool:
+def _within(seconds: float, *asks: Callable[[], Any]) -> list[Any]:
+    """Ask side by side; None stands for an answer that did not come in time."""
+    answers: list[Any] = [None] * len(asks)
+
+    def ask(place: int) -> None:
+        answers[place] = asks[place]()
+
+    # Daemons: one that hangs ends by its own timeout, and keeps neither the page nor the process.
+    threads = [threading.Thread(target=ask, args=(at,), daemon=True) for at in range(len(asks))]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return list(answers)
+
+
+def _standing() -> dict[str, Any] | None:
+    """Ask the database how the work stands."""
+    from agent_core.runs.operating import oldest_waits
+    from payments.balances import refunds_pause
+
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-            return bool(cursor.fetchone() == (1,))
+        paused = refunds_pause() is not None
+        waits = int(oldest_waits().total_seconds())
+        return {"refunds_paused": paused, "longest_wait_seconds": waits}
     except Error:
-        return False
+        return None
     finally:
-        # Outside the request signals nobody else would return it.
-        if not connection.in_atomic_block:
-            connection.close()
+        connection.close()
 
 
-def _workers() -> tuple[bool, set[str]]:
+def _alive() -> set[str] | None:
     try:
-        return True, heartbeat.alive()
+        return heartbeat.alive()
     except redis.RedisError:
-        return False, set()
+        return None

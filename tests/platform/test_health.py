@@ -1,11 +1,26 @@
 """The health pages answer machines, whatever host name or scheme they use."""
 
-import pytest
-from django.test import Client, override_settings
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
 
-from config import heartbeat
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client, override_settings
+from django.utils import timezone
+
+from agent_core.runs import services
+from agent_core.runs.models import Event
+from config import health, heartbeat
+from payments.services import refunds_stop
 
 WORKERS = ("turns", "quarantine", "exports", "maintenance")
+
+PATIENCE = 10
+"""A busy machine takes its time; what hangs would take longer than this."""
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +40,7 @@ def test_nothing_can_be_sent_to_a_health_page() -> None:
     assert Client().post("/healthz").status_code == 405
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 def test_readiness_names_the_workers_that_are_missing() -> None:
     heartbeat.beat("turns@one")
     answer = Client().get("/readyz")
@@ -38,10 +53,12 @@ def test_readiness_names_the_workers_that_are_missing() -> None:
         "worker_quarantine": False,
         "worker_exports": False,
         "worker_maintenance": False,
+        "refunds_paused": False,
+        "longest_wait_seconds": 0,
     }
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 def test_readiness_is_given_when_every_kind_of_worker_lives() -> None:
     for name in WORKERS:
         heartbeat.beat(f"{name}@one")
@@ -60,10 +77,65 @@ def test_a_worker_that_ended_is_forgotten() -> None:
     assert heartbeat.alive() == set()
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 @override_settings(REDIS_URL="unix:///tmp/no-such-socket")
 def test_a_lost_redis_is_named_and_no_error_page() -> None:
     answer = Client().get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["redis"] is False
     assert answer.json()["database"] is True
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """Return the port of somebody who takes every connection and never says a word."""
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_redis_that_hangs_is_named_in_time(silent: int) -> None:
+    began = time.monotonic()
+    with override_settings(REDIS_URL=f"redis://127.0.0.1:{silent}/0"):
+        answer = Client().get("/readyz")
+    assert time.monotonic() - began < PATIENCE
+    assert answer.status_code == 503
+    assert (answer.json()["redis"], answer.json()["database"]) == (False, True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_hangs_is_named_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers after the page has: by then nobody waits for it."""
+    for name in WORKERS:
+        heartbeat.beat(f"{name}@one")
+    assert health.ANSWER_SECONDS < 3
+    whole, asked = health._standing, threading.Event()
+
+    def hangs() -> Any:
+        asked.wait(30)
+        return whole()
+
+    monkeypatch.setattr(health, "_standing", hangs)
+    began = time.monotonic()
+    answer = Client().get("/readyz")
+    taken = time.monotonic() - began
+    asked.set()
+    assert taken < PATIENCE
+    assert answer.status_code == 503
+    assert (answer.json()["redis"], answer.json()["database"]) == (True, False)
+    assert "refunds_paused" not in answer.json()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pause_and_a_queue_that_stands_are_said_and_the_product_still_takes_work() -> None:
+    for name in WORKERS:
+        heartbeat.beat(f"{name}@one")
+    olga = User.objects.create_superuser("olga")
+    refunds_stop(actor=olga, reason="the processor books twice")
+    talk = services.conversation_start(owner=olga)
+    services.message_send(conversation=talk, sender=olga, text="hello")
+    Event.objects.update(created_at=timezone.now() - timedelta(minutes=5))
+    answer = Client().get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json()["refunds_paused"] is True
+    assert 300 <= answer.json()["longest_wait_seconds"] < 400
