@@ -183,7 +183,7 @@ class RunContext:
     call_id: UUID | None = None
     review_id: UUID | None = None
     beside: Mapping[UUID, ReviewProposal | None] = field(default_factory=dict)
-    fence: Callable[[], None] = _no_fence
+    fence: Callable[[], object] = _no_fence
     bind_customer: Callable[[UUID, str], None] = _no_bind
 
 

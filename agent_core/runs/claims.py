@@ -101,19 +101,24 @@ def leases_renew(attempts: Mapping[UUID, int]) -> set[UUID]:
     return set(attempts) - ours
 
 
-def fence_check(run_id: UUID, attempt: int) -> None:
+def fence_check(run_id: UUID, attempt: int) -> bool:
     """Lock the run against a takeover for the rest of the present transaction.
+
+    Return whether a person has asked it to stop.
 
     Raises:
         StaleAttempt: the run is no longer worked on by this attempt.
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT 1 FROM runs_run WHERE id = %s AND attempt = %s AND state = %s FOR SHARE",
+            "SELECT cancel_requested_at IS NOT NULL FROM runs_run"
+            " WHERE id = %s AND attempt = %s AND state = %s FOR SHARE",
             [run_id, attempt, RunState.RUNNING],
         )
-        if cursor.fetchone() is None:
-            raise StaleAttempt
+        found = cursor.fetchone()
+    if found is None:
+        raise StaleAttempt
+    return bool(found[0])
 
 
 def run_hand_back(run: Run) -> None:
@@ -145,20 +150,24 @@ def run_next(conversation_id: UUID) -> None:
 
     The caller holds the conversation's lock.
     """
-    runs = Run.objects.filter(conversation_id=conversation_id)
-    if runs.filter(state__in=RUN_WORKING).exists():
+    line = list(
+        Run.objects.filter(
+            conversation_id=conversation_id,
+            state__in=(*RUN_WORKING, RunState.DECIDED, RunState.PENDING),
+        ).order_by("created_at")
+    )
+    if any(run.state in RUN_WORKING for run in line):
         return
-    decided = runs.filter(state=RunState.DECIDED).order_by("created_at").first()
+    decided = next((run for run in line if run.state == RunState.DECIDED), None)
     if decided is not None:
         run_enqueue_after_commit(decided)
         return
-    waiting = runs.filter(state=RunState.PENDING).order_by("created_at").first()
-    if waiting is None:
-        return
-    if run_move(Run.objects.filter(pk=waiting.pk, state=RunState.PENDING), RunState.QUEUED):
-        waiting.refresh_from_db()
-        run_event(waiting)
-        run_enqueue_after_commit(waiting)
+    # The lock is held: nobody else moves what waits in line.
+    for waiting in line[:1]:
+        if run_move(Run.objects.filter(pk=waiting.pk), RunState.QUEUED):
+            waiting.state = RunState.QUEUED
+            run_event(waiting)
+            run_enqueue_after_commit(waiting)
 
 
 def leases_return() -> list[Run]:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.utils import timezone, translation
-from django.utils.module_loading import import_string
 from langchain_core.messages import BaseMessage
 
 from agent_core import faults
@@ -22,11 +18,12 @@ from agent_core.errors import RunCancelled, RunDrained, StaleAttempt
 from agent_core.gate import history_entry
 from agent_core.host import CallRecord, ModelUsage, RunEnd
 from agent_core.runs import drain, live
+from agent_core.runs.acting import FRESH_SECONDS, Acting
 from agent_core.runs.claims import fence_check, worked
 from agent_core.runs.endings import run_end
 from agent_core.runs.journal import call_event, conversation_lock, event_write, review_event
-from agent_core.runs.models import Call, Conversation, Message, ModelCall, Run
-from agent_core.runs.states import CallState, Role
+from agent_core.runs.models import Call, Conversation, ModelCall, Run
+from agent_core.runs.states import CallState
 from agent_core.runs.window import window_build
 from agent_core.toolset import Toolset
 from reviews.models import Review
@@ -43,12 +40,6 @@ _STATE_BY_REASON = {
 LOOK_SECONDS: Final = 1.0
 """How often a streaming answer looks whether it shall stop."""
 
-
-WORDS: Final = 200
-"""How many of the staff member's messages are looked at, the latest."""
-
-TOLD: Final = 50
-"""How many answers of tools a value is looked for in, the latest first."""
 
 _GATED: Final = (
     "run",
@@ -82,32 +73,15 @@ class DjangoHost:
         self._toolset = toolset
         self._whole = ""
         self._looked = time.monotonic()
-        self._said: tuple[str, ...] | None = None
-        self._answered: tuple[tuple[str, str], ...] | None = None
+        self._acting = Acting(run, self._bind)
+        self._cancelled, self._checked_at = False, float("-inf")
         self.lost = False
         self.thinking = False
 
     def context(self) -> RunContext:
-        """Return who acts, with rights, teams and the bound customer read now."""
-        run = self._run
+        """Return who acts, with rights, teams and the bound customer as they are now."""
         with _released():
-            user = User.objects.get(pk=run.requester_id)
-            conversation = Conversation.objects.get(pk=run.conversation_id)
-            return RunContext(
-                run_id=run.pk,
-                attempt=run.attempt,
-                conversation_id=run.conversation_id,
-                requester_id=user.pk,
-                requester_name=user.get_full_name() or user.username,
-                rights=frozenset(user.get_all_permissions()) if user.is_active else frozenset(),
-                team_ids=import_string(settings.RUN_SCOPE)(user),
-                customer_id=conversation.customer_id,
-                language=run.language,
-                words=self._words(),
-                told=self._told(),
-                fence=partial(fence_check, run.pk, run.attempt),
-                bind_customer=self._bind,
-            )
+            return self._acting.context()
 
     def window(self) -> list[BaseMessage]:
         """Return the messages the model is shown first."""
@@ -132,17 +106,18 @@ class DjangoHost:
         """Stop here when the run was cancelled or taken over, or when the worker is leaving."""
         if self.lost:
             raise StaleAttempt
-        with _released():
-            now = Run.objects.filter(pk=self._run.pk, attempt=self._run.attempt).values_list(
-                "cancel_requested_at", flat=True
-            )
-            found = list(now)
-        if not found:
-            raise StaleAttempt
-        if found[0] is not None:
+        if time.monotonic() - self._checked_at > FRESH_SECONDS:
+            with _released():
+                self._checked(_asked_to_stop(self._run))
+        if self._cancelled:
             raise RunCancelled
         if drain.leaving():
             raise RunDrained
+
+    def _checked(self, cancelled: bool) -> None:
+        """Note what the run's row has just said."""
+        self._cancelled = cancelled
+        self._checked_at = time.monotonic()
 
     def model_began(self, number: int) -> None:
         """Void the half-written text of an earlier try."""
@@ -164,6 +139,7 @@ class DjangoHost:
         if time.monotonic() - self._looked > LOOK_SECONDS:
             # A long answer must not make a person, or a worker that leaves, wait for its end.
             self._looked = time.monotonic()
+            self._checked_at = float("-inf")
             self.safe_point()
         self._whole += text
         live.delta_publish(
@@ -214,7 +190,7 @@ class DjangoHost:
                 if record.proposal is not None
             }
             conversation_lock(run.conversation_id)
-            fence_check(run.pk, run.attempt)
+            self._checked(fence_check(run.pk, run.attempt))
             stored = [
                 self._call(batch, record, asked.pk if (asked := reviews.get(record.id)) else None)
                 for record in calls
@@ -255,7 +231,7 @@ class DjangoHost:
             call.ended_at = timezone.now()
             call.save(update_fields=["state", "label", "content", "outcome", "ended_at"])
             call_event(self._run, call)
-        self._answered = None
+        self._acting.answered()
 
     def ended(self, end: RunEnd) -> None:
         """Store the stop record and the answer."""
@@ -285,18 +261,6 @@ class DjangoHost:
             ended_at=timezone.now() if record.artifact is not None else None,
         )
 
-    def _words(self) -> tuple[str, ...]:
-        """Return the staff member's latest messages up to this run's own, oldest first."""
-        if self._said is None:
-            self._said = _words(self._run)
-        return self._said
-
-    def _told(self) -> tuple[tuple[str, str], ...]:
-        """Return what tools have answered in the conversation, read anew after each call."""
-        if self._answered is None:
-            self._answered = _told(self._run.conversation_id)
-        return self._answered
-
     def _bind(self, customer_id: UUID, label: str) -> None:
         """Bind the conversation to its customer, once and for all."""
         with faults.commit("conversation.bound", transaction.atomic()):
@@ -305,6 +269,7 @@ class DjangoHost:
             Conversation.objects.filter(
                 pk=self._run.conversation_id, customer_id__isnull=True
             ).update(customer_id=customer_id, customer_label=label[:200])
+        self._acting.changed()
 
     def _done(self, past: Run) -> list[dict[str, Any]]:
         """Return the calls of an earlier run that must not be made again.
@@ -345,7 +310,7 @@ class DjangoHost:
     def _write(self, name: str) -> Iterator[None]:
         with _released(), faults.commit(name, transaction.atomic()):
             conversation_lock(self._run.conversation_id)
-            fence_check(self._run.pk, self._run.attempt)
+            self._checked(fence_check(self._run.pk, self._run.attempt))
             yield
 
 
@@ -371,19 +336,14 @@ def _released() -> Iterator[None]:
             connection.close()
 
 
-def _words(run: Run) -> tuple[str, ...]:
-    """Return the staff member's latest messages up to this run's own, oldest first."""
-    said = Message.objects.filter(
-        conversation=run.conversation_id,
-        role=Role.STAFF,
-        position__lte=run.message.position,
-        removed_at=None,
-    )
-    latest = said.order_by("-position").values_list("text", flat=True)[:WORDS]
-    return tuple(reversed(latest))
+def _asked_to_stop(run: Run) -> bool:
+    """Return whether a person has asked the run to stop.
 
-
-def _told(conversation_id: UUID) -> tuple[tuple[str, str], ...]:
-    """Return what tools have answered in a conversation, the latest first."""
-    calls = Call.objects.filter(run__conversation=conversation_id).exclude(content="")
-    return tuple(calls.order_by("-ended_at").values_list("label", "content")[:TOLD])
+    Raises:
+        StaleAttempt: another attempt has begun, or there is no such run any more.
+    """
+    rows = Run.objects.filter(pk=run.pk, attempt=run.attempt)
+    found = list(rows.values_list("cancel_requested_at", flat=True))
+    if not found:
+        raise StaleAttempt
+    return found[0] is not None

@@ -208,9 +208,13 @@ def _abrupt(rule: str, said: str, answer: Answer, run: Run, evidence: dict[str, 
 def _calls_close(run: Run) -> None:
     """Leave no call of an ended run as if it were still going on."""
     open_states = (CallState.QUEUED, CallState.RUNNING, CallState.WAITING)
-    for call in Call.objects.filter(run=run, state__in=open_states):
+    calls = list(Call.objects.filter(run=run, state__in=(*open_states, CallState.UNKNOWN)))
+    for call in calls:
+        if call.state == CallState.UNKNOWN:
+            continue
         call.state = CallState.UNKNOWN if _in_the_air(call) else CallState.CANCELLED
         call.ended_at = timezone.now()
         call.save(update_fields=["state", "ended_at"])
         call_event(run, call)
-    unknown_settle(run)
+    if calls:
+        unknown_settle(run)

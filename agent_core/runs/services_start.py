@@ -15,8 +15,9 @@ from agent_core.runs.claims import run_next
 from agent_core.runs.errors import NotFound, RunRefused
 from agent_core.runs.journal import conversation_lock, run_event
 from agent_core.runs.models import Conversation, Message, Run
+from agent_core.runs.queue import run_enqueue_after_commit
 from agent_core.runs.settling import unknown_settle
-from agent_core.runs.states import RunState
+from agent_core.runs.states import RUN_WORKING, RunState
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,10 @@ RETRIED: Final = frozenset({RunState.FAILED, RunState.CANCELLED})
 
 REQUEUED: Final = frozenset({RunState.PARKED})
 """Ends after which only an operator lets the work go on."""
+
+
+_BEFORE_IT: Final = (*RUN_WORKING, RunState.DECIDED, RunState.PENDING)
+"""What a new run of the same conversation waits for."""
 
 
 def run_start(
@@ -42,7 +47,10 @@ def run_start(
 
     The caller holds the conversation's lock.
     """
+    others = Run.objects.filter(conversation=conversation, state__in=_BEFORE_IT)
+    alone = not others.exists()
     run = Run.objects.create(
+        state=RunState.QUEUED if alone else RunState.PENDING,
         conversation=conversation,
         requester=sender,
         message=message,
@@ -52,8 +60,11 @@ def run_start(
         model=settings.CHAT_MODEL,
     )
     run_event(run)
-    run_next(conversation.pk)
-    run.refresh_from_db()
+    if alone:
+        run_enqueue_after_commit(run)
+    else:
+        run_next(conversation.pk)
+        run.refresh_from_db()
     return run
 
 
