@@ -72,7 +72,7 @@ def _switched(actor: User, reason: str, switch: Callable[[str, Pause | None], Re
         raise PauseRefused(_("You may not pause refunds."))
     why = " ".join(reason.replace("\0", "").split())
     if not why:
-        raise PauseRefused(_("Please say why; your colleagues will read it."))
+        raise PauseRefused(_("Please say why; your other operators read it."))
     if len(why) > PAUSE_REASON_LIMIT:
         raise PauseRefused(
             _("Please say it in at most {limit} characters.").format(limit=PAUSE_REASON_LIMIT)
