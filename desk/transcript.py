@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -38,6 +38,9 @@ from exports.states import EXPORT_ACTIVE, ExportState
 from exports.words import export_sentence, export_title
 from reviews.models import Review
 from reviews.selectors import reviews_of_conversation
+
+TURNS_SHOWN: Final = 50
+"""Turns on one page of a conversation; what was said earlier stands on pages of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,21 +123,35 @@ class Entry:
     work: Work | None = None
 
 
-def transcript_of(conversation: Conversation, viewer: User) -> list[Entry]:
-    """Return the whole transcript in the order in which things happened."""
-    runs = list(_runs(conversation))
-    messages = list(conversation.messages.order_by("position"))
+def transcript_of(
+    conversation: Conversation, viewer: User, *, first: int = 0, before: int | None = None
+) -> list[Entry]:
+    """Return the transcript in the order in which things happened, from one position to another.
+
+    What is still open stands on the page without `before`, however long ago it was asked.
+    """
+    shown = Q(position__gte=first)
+    if before is None:
+        shown |= Q(pk__in=conversation.runs.exclude(state__in=RUN_FINAL).values("message"))
+    else:
+        shown &= Q(position__lt=before)
+    messages = list(conversation.messages.filter(shown).order_by("position"))
+    runs = list(_runs(conversation).filter(_concerned(messages)))
+    run_ids = [run.pk for run in runs]
     answered = _last_answers(messages)
     reviews: dict[UUID, list[Review]] = defaultdict(list)
-    for review in reviews_of_conversation(conversation.pk):
+    for review in reviews_of_conversation(conversation.pk).filter(run_id__in=run_ids):
         reviews[review.run_id].append(review)
     exports: dict[UUID | None, list[Export]] = defaultdict(list)
-    for export in exports_of_conversation(conversation.pk):
+    for export in exports_of_conversation(conversation.pk).filter(run_id__in=run_ids):
         exports[export.run_id].append(export)
     placed: list[tuple[datetime, int, Entry]] = []
+    asked = {message.pk for message in messages}
     for run in runs:
-        work = _work(run, viewer, reviews[run.pk], exports[run.pk], run.pk not in answered)
-        placed.append((max(run.created_at, run.message.created_at), 1, Entry(work=work)))
+        # Of a run that was asked earlier only the late answer stands here.
+        if run.message_id in asked:
+            work = _work(run, viewer, reviews[run.pk], exports[run.pk], run.pk not in answered)
+            placed.append((max(run.created_at, run.message.created_at), 1, Entry(work=work)))
     by_id = {run.pk: run for run in runs}
     question: UUID | None = None
     for message in messages:
@@ -142,6 +159,22 @@ def transcript_of(conversation: Conversation, viewer: User) -> list[Entry]:
         placed.append((message.created_at, 0, _entry(message, run_of, answered, question)))
         question = message.pk if message.role == Role.STAFF else question
     return [entry for _at, _rank, entry in sorted(placed, key=lambda place: place[:2])]
+
+
+def _concerned(messages: Sequence[Message]) -> Q:
+    """Select the runs that these messages have asked for or answered."""
+    return Q(message__in=[message.pk for message in messages]) | Q(
+        pk__in=[message.run_id for message in messages if message.run_id]
+    )
+
+
+def first_shown(conversation: Conversation, before: int | None) -> int:
+    """Return the position at which a page begins; 0 when it shows all there is before its end."""
+    asked = conversation.messages.filter(role=Role.STAFF)
+    if before is not None:
+        asked = asked.filter(position__lt=before)
+    latest = list(asked.order_by("-position").values_list("position", flat=True)[: TURNS_SHOWN + 1])
+    return latest[TURNS_SHOWN - 1] if len(latest) > TURNS_SHOWN else 0
 
 
 def message_entries(conversation: Conversation, message: Message, viewer: User) -> list[Entry]:
@@ -160,7 +193,7 @@ def message_entries(conversation: Conversation, message: Message, viewer: User) 
 
 def work_of(conversation: Conversation, run: Run, viewer: User) -> Work:
     """Return the work of one run."""
-    reviews = [row for row in reviews_of_conversation(conversation.pk) if row.run_id == run.pk]
+    reviews = list(reviews_of_conversation(conversation.pk).filter(run_id=run.pk))
     exports = exports_of_conversation(conversation.pk).filter(run_id=run.pk)
     answered = run.answers.filter(role=Role.ASSISTANT).exists()
     return _work(run, viewer, reviews, exports, not answered)

@@ -25,6 +25,7 @@ from desk.transcript import (
     Entry,
     call_line,
     export_card,
+    first_shown,
     message_entries,
     run_of,
     stop_of,
@@ -79,7 +80,10 @@ def home(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def chat(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
-    """Show one conversation as it is now; the stream goes on from here."""
+    """Show the latest turns of a conversation as they are now; the stream goes on from here.
+
+    With `before`, a position, it shows the turns that end there; that page does not change.
+    """
     return chat_page(request, conversation_or_404(person(request), conversation_id))
 
 
@@ -87,6 +91,8 @@ def chat_page(
     request: HttpRequest, conversation: Conversation, *, typed: str = "", error: str = ""
 ) -> HttpResponse:
     """Render a conversation; what was refused stands in the composer again, with the sentence."""
+    before = _position(request.GET.get("before", ""))
+    first = first_shown(conversation, before)
     # Read before the transcript: what comes in between is sent again, and placing is idempotent.
     after = event_latest(conversation.pk)
     return render(
@@ -97,7 +103,9 @@ def chat_page(
             "conversation": conversation,
             "current": conversation,
             "conversations": conversations_for(person(request))[:LISTED],
-            "entries": transcript_of(conversation, person(request)),
+            "entries": transcript_of(conversation, person(request), first=first, before=before),
+            "earlier": first,
+            "is_latest": before is None,
             "after": after,
             "client_key": uuid4(),
             "longest": MESSAGE_LIMIT,
@@ -107,6 +115,11 @@ def chat_page(
         },
         status=409 if error else 200,
     )
+
+
+def _position(written: str) -> int | None:
+    """Read a position from an address; what is none of ours shows the latest."""
+    return int(written) if written.isascii() and written.isdecimal() and len(written) < 10 else None
 
 
 @never_cache
