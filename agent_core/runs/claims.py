@@ -20,7 +20,7 @@ from agent_core.errors import StaleAttempt
 from agent_core.runs.journal import conversation_free, conversation_lock, run_event
 from agent_core.runs.models import Run
 from agent_core.runs.moves import run_move
-from agent_core.runs.queue import run_enqueue_after_commit
+from agent_core.runs.queue import broker_forgot, run_enqueue_after_commit
 from agent_core.runs.states import RUN_CLAIMABLE, RUN_WORKING, RunState
 
 logger = logging.getLogger(__name__)
@@ -178,7 +178,8 @@ def leases_return() -> list[Run]:
             parked.append(run)
             continue
         with faults.commit("run.take_back", transaction.atomic()):
-            if not conversation_free(run.conversation_id):
+            held = expired(run).select_for_update(of=("self",), skip_locked=True)
+            if not conversation_free(run.conversation_id) or not held.exists():
                 continue
             # The attempt moves on at once, so that a worker that was only stalled is fenced off
             # before the next one has begun.
@@ -209,6 +210,8 @@ def expired(run: Run) -> QuerySet[Run]:
 def lost_enqueue() -> None:
     """Enqueue again what Redis may have lost: claimable runs that nobody has taken for a while."""
     lost = Q(enqueued_at__isnull=True) | Q(enqueued_at__lt=Now() - LOST_AFTER)
+    if broker_forgot():
+        lost = Q()
     for run in Run.objects.filter(lost, state__in=RUN_CLAIMABLE).order_by("created_at")[:BATCH]:
         with faults.commit("run.enqueue_again", transaction.atomic()):
             run_enqueue_after_commit(run)

@@ -110,6 +110,14 @@ def partial_forget(run_id: UUID) -> None:
     _quietly(lambda: client().delete(partial_key(run_id)))
 
 
+def kept_anew(name: str) -> bool:
+    """Keep a name in Redis; True when it was not there, False also while Redis is away."""
+    try:
+        return bool(client().set(name, "1", nx=True))
+    except redis.RedisError:
+        return False
+
+
 def _quietly(send: Callable[[], object]) -> None:
     try:
         send()

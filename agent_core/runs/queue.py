@@ -16,12 +16,16 @@ from kombu import Connection, Producer
 from kombu.exceptions import OperationalError
 
 from agent_core import faults
+from agent_core.runs import live
 from agent_core.runs.models import Run
 
 logger = logging.getLogger(__name__)
 
 WORK_TASK = "runs.run_work"
 QUARANTINE_TASK = "runs.run_quarantine"
+
+_KNOWN: Final = "countersign:broker"
+"""What Redis still knows as long as it has kept our messages."""
 
 _SENDING: Final = {"max_retries": 0, "socket_connect_timeout": 0.5, "socket_timeout": 0.5}
 """How a sender connects: one try. The row is committed, and a sweep enqueues what was not sent."""
@@ -32,6 +36,11 @@ def run_enqueue_after_commit(run: Run) -> None:
     task = QUARANTINE_TASK if run.quarantined else WORK_TASK
     Run.objects.filter(pk=run.pk).update(enqueued_at=Now())
     transaction.on_commit(partial(_send, task, run.pk))
+
+
+def broker_forgot() -> bool:
+    """Tell whether Redis has lost what it knew since this was last asked: restarted or flushed."""
+    return live.kept_anew(_KNOWN)
 
 
 def task_send(task: str, argument: str) -> bool:

@@ -22,8 +22,8 @@ def sleepers_end() -> int:
     """End the sessions of processes that stalled in mid-transaction; return how many.
 
     A stopped process keeps its row locks, and whoever shall take its run over would wait for them.
-    A session of ours that holds a conversation and has said nothing for the length of a lease is
-    such a one; nothing of its transaction is kept.
+    A session of ours that holds a conversation or a run and has said nothing for the length of a
+    lease is such a one; nothing of its transaction is kept.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -32,7 +32,8 @@ def sleepers_end() -> int:
             " AND state LIKE 'idle in transaction%%'"
             " AND state_change < clock_timestamp() - make_interval(secs => %s)"
             " AND EXISTS (SELECT 1 FROM pg_locks held WHERE held.pid = asleep.pid"
-            " AND held.mode = 'RowShareLock' AND held.relation = 'runs_conversation'::regclass)",
+            " AND held.mode = 'RowShareLock'"
+            " AND held.relation IN ('runs_conversation'::regclass, 'runs_run'::regclass))",
             [settings.RUN_LEASE_SECONDS],
         )
         ended = len(cursor.fetchall())

@@ -96,7 +96,7 @@ GIVE_BACK_ATTEMPTS = 10
 @run_logged
 def run_work(run_id: UUID, *, quarantined: bool = False) -> None:
     """Claim a run and work on it until it ends, waits or is taken over."""
-    run = run_claim(run_id, quarantined=quarantined)
+    run = _claimed(run_id, quarantined=quarantined)
     if run is None:
         return
     claim_logged(run)
@@ -113,6 +113,18 @@ def run_work(run_id: UUID, *, quarantined: bool = False) -> None:
         _give_back(run)
     finally:
         connection.close()
+
+
+def _claimed(run_id: UUID, *, quarantined: bool) -> Run | None:
+    """Claim the run, as soon as the database answers: its message has been taken already."""
+    for _try in range(GIVE_BACK_TRIES):
+        try:
+            return run_claim(run_id, quarantined=quarantined)
+        except DATABASE_ERRORS:
+            logger.warning("run.not_claimed", exc_info=True)
+            connection.close()
+            time.sleep(1)
+    return None
 
 
 def _give_back(run: Run) -> None:

@@ -17,7 +17,7 @@ WORKERS = {
     # A turn mostly waits for its model, and holds no connection meanwhile.
     "turns": ("turns", "threads", 64),
     # A process for each run: one that takes its process down takes nobody else along.
-    "quarantine": ("quarantine", "prefork", 2),
+    "quarantine": ("quarantine", "prefork", 4),
     "exports": ("exports", "threads", 2),
     # Of its own: what frees stuck runs must not wait behind them.
     "maintenance": ("maintenance", "threads", 3),

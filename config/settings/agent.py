@@ -7,7 +7,7 @@ GROQ_API_KEY = env.text("GROQ_API_KEY", "")
 MODEL_TIMEOUT_SECONDS = env.number("MODEL_TIMEOUT_SECONDS", 60, minimum=1, maximum=600)
 
 STOP_MODE = env.choice("STOP_MODE", "hard", ("hard", "polish", "never"))
-RUN_LEASE_SECONDS = env.number("RUN_LEASE_SECONDS", 10, minimum=2, maximum=600)
+RUN_LEASE_SECONDS = env.number("RUN_LEASE_SECONDS", 6, minimum=2, maximum=600)
 CHECKPOINT_KEEP_HOURS = env.number("CHECKPOINT_KEEP_HOURS", 24, minimum=1, maximum=24 * 365)
 RUN_LIMITS = env.amounts(
     "RUN_LIMITS",
