@@ -120,16 +120,17 @@ class DjangoHost:
         self._checked_at = time.monotonic()
 
     def model_began(self, number: int) -> None:
-        """Void the half-written text of an earlier try."""
+        """Void the half-written text of an earlier try; before the first one there is none."""
         self._whole = ""
-        with self._write("model.began"):
-            event_write(
-                conversation_id=self._run.conversation_id,
-                kind="reset",
-                payload={"attempt": self._run.attempt},
-                run=self._run,
-            )
-        live.partial_reset(self._run.pk, self._run.attempt)
+        if self._run.attempt > 1 or number > 1:
+            with self._write("model.began"):
+                event_write(
+                    conversation_id=self._run.conversation_id,
+                    kind="reset",
+                    payload={"attempt": self._run.attempt},
+                    run=self._run,
+                )
+            live.partial_reset(self._run.pk, self._run.attempt)
         self.thinking = True
 
     def model_delta(self, text: str) -> None:

@@ -160,7 +160,7 @@ def test_a_stale_attempt_can_write_nothing(conversation: Conversation, tom: User
     host = DjangoHost(stale, work.toolset())
 
     writes: tuple[Callable[[], object], ...] = (
-        lambda: host.model_began(1),
+        lambda: host.model_began(2),
         lambda: host.gated(1, []),
         lambda: host.context().bind_customer(uuid4(), "x"),
         host.safe_point,

@@ -146,7 +146,6 @@ def test_events_of_a_whole_turn_never_name_a_tool_or_a_reason_word_to_read(
         "message",
         "run",
         "run",
-        "reset",
         "call",
         "call",
         "call",
