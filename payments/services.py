@@ -77,8 +77,10 @@ def _calls_tell(intent: Intent) -> None:
 
 def _tell(intent: Intent) -> None:
     try:
-        notices_post(intent)
+        # The calls first: what is still owed is how the next tick finds a call not yet told, when
+        # this process dies in between.
         _calls_tell(intent)
+        notices_post(intent)
     except (DatabaseError, ObjectDoesNotExist, CountersignError):
         # A conversation that cannot be told must not keep other intents from being settled.
         log.exception("notice.failed", extra={"intent": str(intent.pk)})

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agent_core import faults
 from payments.balances import refunds_pause
 from payments.errors import PauseRefused
 from payments.locks import pause_lock
@@ -77,6 +78,6 @@ def _switched(actor: User, reason: str, switch: Callable[[str, Pause | None], Re
         raise PauseRefused(
             _("Please say it in at most {limit} characters.").format(limit=PAUSE_REASON_LIMIT)
         )
-    with transaction.atomic():
+    with faults.commit("refunds.switch", transaction.atomic()):
         pause_lock()
         return switch(why, refunds_pause())

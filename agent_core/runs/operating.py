@@ -18,6 +18,7 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
+from agent_core import faults
 from agent_core.errors import StaleAttempt
 from agent_core.runs.claims import leases_return, run_next
 from agent_core.runs.endings import run_parked
@@ -118,7 +119,7 @@ def run_push(*, run_id: UUID, actor: User) -> None:
             run_parked(parked)
         except StaleAttempt:
             logger.info("run.held_after_all", extra={"run": str(parked.pk)})
-    with transaction.atomic():
+    with faults.commit("run.push", transaction.atomic()):
         conversation_lock(run.conversation_id)
         run.refresh_from_db()
         if run.state in RUN_CLAIMABLE:
