@@ -22,6 +22,8 @@ def snapshot() -> Iterator[str]:
     reader = connection.copy(alias=ALIAS)
     # Portion by portion: the cursor ends with its transaction, which a transaction pooler allows.
     reader.settings_dict["DISABLE_SERVER_SIDE_CURSORS"] = False
+    # A session of its own for as long as the export takes, and no pool that would outlive it.
+    reader.settings_dict["OPTIONS"].pop("pool", None)
     connections[ALIAS] = reader
     try:
         with transaction.atomic(using=ALIAS):
