@@ -1,0 +1,245 @@
+"""A process is killed, or stalled beyond its lease, at each named point: every turn ends once.
+
+Short form: each kind is killed at the points it answers for, and stalled at a few. Full form: every
+kind at every hit of every point.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.core.management import call_command
+from django.test import override_settings
+from pytest_django import DjangoDbBlocker
+
+from agent_core.runs.models import ModelCall
+from tests.durability import evidence
+from tests.durability.kinds import ELSEWHERE, KINDS, Kind
+from tests.durability.matrix import Fault, Play, Reached, Zygote, fresh
+from tests.house.points import marks
+from tests.journeys.databases import copied, template
+from tests.payments.processor import Processor
+
+Rehearsal = tuple[evidence.Facts, list[Reached], int]
+
+REHEARSALS: dict[str, Rehearsal] = {}
+BY_WORKERS = {"work", "take"}
+
+
+@pytest.fixture(scope="module")
+def zygote(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[Zygote]:
+    """Start the process that forks the children."""
+    made = Zygote(tmp_path_factory.mktemp("zygote"), DATABASE_URL=database_url)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def filled(database_url: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """Load the sample data once; return the name of the database that holds it."""
+
+    def load() -> None:
+        with override_settings(SAMPLE_LOADERS=["knowledge.services.articles_load"]):
+            call_command("sample_data", verbosity=0)
+
+    with django_db_blocker.unblock(), template(database_url, "points", load) as name:
+        yield name
+
+
+@pytest.fixture
+def db() -> None:
+    """Say that tests need the session's database; each playing has a copy of its own."""
+
+
+@pytest.fixture
+def playing(  # noqa: PLR0917 - fixtures are named, not counted
+    zygote: Zygote,
+    db: None,
+    filled: str,
+    database_url: str,
+    processor: Processor,
+    settings: Any,
+    tmp_path: Path,
+    django_db_blocker: DjangoDbBlocker,
+) -> Callable[..., Any]:
+    """Return a way to play a kind, with at most one fault, in a database of its own."""
+
+    numbers = count(1)
+
+    @contextmanager
+    def play(kind: Kind, fault: Fault | None = None) -> Iterator[Play]:
+        number = next(numbers)
+        files = str(tmp_path / f"files-{number}")
+        stores: Any = django_settings.STORAGES
+        store = {**stores["default"]["OPTIONS"], "location": files}
+        given = {
+            "RUN_LEASE_SECONDS": 2,
+            "SANDBOX_URL": processor.url,
+            "PAYMENT_GATEWAY": "sandbox",
+            "PAYMENT_TIMEOUT_SECONDS": 10 if kind.same_words else 0.3,
+            "CHAT_MODEL": "offline:planner@0",
+            "STORAGES": {**stores, "default": {**stores["default"], "OPTIONS": store}},
+        }
+        for name, value in given.items():
+            setattr(settings, name, value)
+        with (
+            django_db_blocker.unblock(),
+            copied(database_url, filled) as database,
+            fresh(processor),
+        ):
+            kind.before()
+            made = Play(zygote, processor, tmp_path, database, given)
+            made.acts(kind.acts, fault)
+            yield made
+
+    return play
+
+
+def judged(kind: Kind, play: Play) -> evidence.Facts:
+    """Return what is left, once nothing is left that no case may leave."""
+    assert evidence.wrong() == []
+    found = evidence.facts(play.processor)
+    return evidence.told(found) if kind.same_words else found
+
+
+def rehearsed(name: str, playing: Any) -> Rehearsal:
+    """Play a kind with no fault: what is left, which points were reached, and the model's calls."""
+    kind = KINDS[name]
+    if name not in REHEARSALS:
+        with playing(kind) as play:
+            found = judged(kind, play)
+            assert {each: found[each] for each in kind.expected} == dict(kind.expected)
+            REHEARSALS[name] = found, play.reached, ModelCall.objects.count()
+    return REHEARSALS[name]
+
+
+def faults_of(
+    kind: Kind, reached: list[Reached], how: str, only: Callable[[str], bool]
+) -> list[Fault]:
+    """Return a fault for each hit of each point that a process of the kind has reached."""
+    return [
+        Fault(each.act, each.process, point, hit, how)
+        for each in reached
+        if each.process >= 0 and (how == "kill" or kind.acts[each.act].do in BY_WORKERS)
+        for point, hit in each.places()
+        if only(point)
+    ]
+
+
+def first_of_each(faults: list[Fault]) -> list[Fault]:
+    """Return the first fault at each point."""
+    firsts: dict[str, Fault] = {}
+    for fault in faults:
+        firsts.setdefault(fault.point, fault)
+    return list(firsts.values())
+
+
+def killed(kind: Kind, fault: Fault, playing: Any, end: evidence.Facts, calls: int) -> list[str]:
+    """Kill a process of the kind, let the rest of the world go on; return what is then wrong."""
+    with playing(kind, fault) as play:
+        found = judged(kind, play)
+        wrong = [
+            f"{name}: {found[name]} instead of {end[name]}"
+            for name in end
+            if found[name] != end[name]
+        ]
+        # Between the model's answer and its checkpoint a death costs one more call, and no more.
+        if ModelCall.objects.count() > calls + 1:
+            wrong.append(f"{ModelCall.objects.count()} calls of the model instead of {calls}")
+        return wrong
+
+
+def stalled(kind: Kind, fault: Fault, playing: Any, end: evidence.Facts) -> list[str]:
+    """Stop a process, let others end the case, let it go on; return what it has changed."""
+    with playing(kind, fault) as play:
+        found = judged(kind, play)
+        wrong = []
+        if play.stopped is not None:
+            before = evidence.rows()
+            play.resume()
+            wrong = evidence.changed(before, evidence.rows())
+        after = judged(kind, play)
+        return wrong + [
+            f"{name}: {looked[name]} instead of {end[name]}"
+            for looked in (found, after)
+            for name in end
+            if looked[name] != end[name]
+        ]
+
+
+def played(faults: list[Fault], one: Callable[[Fault], list[str]], name: str, how: str) -> None:
+    """Play each fault, and fail with all that is wrong at once."""
+    wrong = []
+    for fault in faults:
+        try:
+            found = one(fault)
+        except AssertionError as error:
+            found = [str(error)]
+        wrong += [f"{name}: {fault}\n    {line}" for line in found]
+    print(f"{name}: {how} at {len({fault.point for fault in faults})} points, {len(faults)} cases")
+    assert not wrong, f"{len(wrong)} things are wrong:\n" + "\n".join(wrong)
+
+
+def in_short(kind: Kind, point: str) -> bool:
+    """Tell whether the short form kills the kind at this point.
+
+    After each step: it is done and nobody knows. What dies before is undone by Postgres, except at
+    the processor, which knows of no transaction.
+    """
+    name, _sign, side = point.partition(":")
+    return name in kind.covers and (side == "after" or name.startswith("processor."))
+
+
+def test_each_point_of_the_product_is_one_kinds_to_answer_for() -> None:
+    answered = Counter(name for kind in KINDS.values() for name in kind.covers)
+    answered.update(list(ELSEWHERE))
+    assert {name for name, count in answered.items() if count > 1} == set()
+    assert set(answered) == {mark.name for mark in marks()}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", list(KINDS))
+def test_killed_at_the_points_it_answers_for_a_turn_ends_once(name: str, playing: Any) -> None:
+    kind = KINDS[name]
+    end, reached, calls = rehearsed(name, playing)
+    met = {point.partition(":")[0] for each in reached for point in each.points}
+    assert set(kind.covers) <= met, f"{name} does not reach {set(kind.covers) - met}"
+    faults = first_of_each(faults_of(kind, reached, "kill", lambda point: in_short(kind, point)))
+    played(faults, lambda fault: killed(kind, fault, playing, end, calls), name, "killed")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.stalls])
+def test_stalled_beyond_its_lease_a_worker_changes_nothing(name: str, playing: Any) -> None:
+    kind = KINDS[name]
+    end, reached, _calls = rehearsed(name, playing)
+    faults = first_of_each(faults_of(kind, reached, "stop", lambda point: point in kind.stalls))
+    assert {fault.point for fault in faults} == set(kind.stalls)
+    played(faults, lambda fault: stalled(kind, fault, playing, end), name, "stalled")
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", list(KINDS))
+def test_killed_at_every_hit_of_every_point_a_turn_ends_once(name: str, playing: Any) -> None:
+    kind = KINDS[name]
+    end, reached, calls = rehearsed(name, playing)
+    faults = faults_of(kind, reached, "kill", lambda _point: True)
+    played(faults, lambda fault: killed(kind, fault, playing, end, calls), name, "killed")
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", list(KINDS))
+def test_stalled_at_every_point_a_worker_changes_nothing(name: str, playing: Any) -> None:
+    kind = KINDS[name]
+    end, reached, _calls = rehearsed(name, playing)
+    faults = first_of_each(faults_of(kind, reached, "stop", lambda _point: True))
+    played(faults, lambda fault: stalled(kind, fault, playing, end), name, "stalled")
