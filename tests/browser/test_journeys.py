@@ -7,9 +7,13 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Enter
+from tests.browser.conftest import PATIENCE, Enter
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(240)]
+
+FIND = "find good-card@example.com"
+AHEAD = 4
+"""Answers that are written word by word before the line reaches what the test changes."""
 
 LIVE_REGION_CHANGES = """() => {
   window.additions = 0;
@@ -41,6 +45,11 @@ def say(page: Page, text: str) -> None:
 def answers(page: Page) -> Locator:
     """Return the finished answers of the assistant."""
     return page.locator("#transcript .message--assistant")
+
+
+def line_of(page: Page, place: int) -> Locator:
+    """Return the work that belongs to a message, by its place among the staff member's own."""
+    return page.locator("#transcript .message--staff").nth(place).locator("+ .work")
 
 
 def test_a_refund_is_approved_by_the_lead_while_the_agent_watches(enter: Enter) -> None:
@@ -246,3 +255,51 @@ def test_every_page_reflows_at_320_pixels_and_has_targets_to_hit(enter: Enter) -
               .map(([html]) => html)"""
         )
         assert small == [], address
+
+
+def test_what_waits_is_changed_and_removed_and_nothing_typed_is_lost(enter: Enter) -> None:
+    agent = enter("agent")
+    mine = agent.locator("#transcript .message--staff")
+    begin(agent, FIND)
+    for text in [*[FIND] * (AHEAD - 1), "find nobody@example.com", "find declined@example.com"]:
+        say(agent, text)
+        expect(mine.last).to_contain_text(text)
+        expect(agent.get_by_label("Message to the assistant")).to_have_value("")
+    say(agent, "find other@example.com")
+    changed, removed, late = (line_of(agent, AHEAD + place) for place in range(3))
+    expect(late).to_contain_text("waits until the present request is done")
+    other = agent.context.new_page()
+    other.goto(agent.url)
+
+    # Changed by the keyboard; the other tab sees it.
+    edit = changed.locator("summary", has_text="Edit")
+    edit.focus()
+    agent.keyboard.press("Enter")
+    field = changed.get_by_label("Your message")
+    expect(field).to_be_focused()
+    field.fill("find yen@example.com")
+    agent.keyboard.press("Enter")
+    expect(mine.nth(AHEAD)).to_contain_text(re.compile("find yen@example.com[\\s\\S]*Changed at"))
+    expect(edit).to_be_focused()
+    expect(other.locator("#transcript .message--staff").nth(AHEAD)).to_contain_text("yen@")
+
+    # Removed; nothing of it is left to press, and the focus is where one goes on.
+    removed.get_by_role("button", name="Remove").click()
+    expect(mine.nth(AHEAD + 1)).to_contain_text("You removed this message before")
+    expect(removed.get_by_role("button")).to_have_count(0)
+    expect(agent.get_by_label("Message to the assistant")).to_be_focused()
+    expect(other.locator("#transcript .message--staff").nth(AHEAD + 1)).to_contain_text("removed")
+
+    # Typed until its turn came: it goes on in the composer.
+    late.locator("summary", has_text="Edit").click()
+    late.get_by_label("Your message").fill("something I have thought about")
+    composer = agent.get_by_label("Message to the assistant")
+    expect(composer).to_have_value("something I have thought about", timeout=3 * PATIENCE)
+    expect(agent.locator("#composer-error")).to_contain_text("no longer waits in line")
+    expect(composer).to_be_focused()
+
+    expect(answers(agent)).to_have_count(AHEAD + 2, timeout=3 * PATIENCE)
+    told = "\n".join(answers(agent).all_inner_texts())
+    assert "yen@example.com" in told
+    assert "declined@example.com" not in told
+    assert "nobody@example.com" not in told

@@ -71,13 +71,11 @@ def test_the_same_part_asked_for_beside_a_waiting_review_moves_nothing_without_i
     run = chat.say("refund 5.00 of PAY-10011 at last")
 
     assert (stored(review), product.books()["requests"]) == (before, [])
-    asked = [found for found in chat.reviews() if found.pk != review.pk]
-    if asked:
-        # A wish of its own waits for its own decision, and the lead sees the other one.
-        watch = {row["label"]: row["text"] for row in asked[0].card}["Watch"]
-        assert "Another request of 5.00 EUR for this payment waits" in watch
-    else:
-        assert stop(run)[0] == "policy_block"
+    # A wish of its own waits for a decision of its own, and the lead sees the other one.
+    (asked,) = [found for found in chat.reviews() if found.pk != review.pk]
+    watch = {row["label"]: row["text"] for row in asked.card}["Watch"]
+    assert (run.state, asked.state) == ("waiting", "pending")
+    assert "Another request of 5.00 EUR for this payment waits" in watch
     approve(review)
     assert sent_back(product, "PAY-10011") == [500]
 
