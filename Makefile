@@ -49,8 +49,8 @@ versions: $(STAMP) ## Run the core's tests on three generations of LangChain and
 savings: $(STAMP) ## Measure what stopping saves (SHORT=1: one of each class)
 	@$(BIN)/python -m tests.savings $(if $(SHORT),--short) $(if $(UPDATE),--update)
 
-bench: $(STAMP) ## Measure what deciding costs, as ratios
-	@$(BIN)/python -m tests.bench
+bench: $(STAMP) ## Measure what deciding and a whole turn cost (ARGS="--only throughput --short")
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 chaos: $(STAMP) ## Kill, stop and cut off the product at random under traffic (TURNS=2000, SEED=)
 	@TURNS=$(TURNS) SEED=$(SEED) $(BIN)/python -m tests.chaos

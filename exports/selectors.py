@@ -68,3 +68,9 @@ def exports_stuck(before: datetime) -> QuerySet[Export]:
     left = Q(state__in=EXPORT_WORKING, lease_until__lt=timezone.now())
     lying = Q(state=ExportState.QUEUED, created_at__lt=before)
     return Export.objects.filter(left | lying).select_related("owner").order_by("created_at")
+
+
+def runs_exporting() -> frozenset[UUID]:
+    """Return the runs that have asked for an export which is still being prepared."""
+    live = Export.objects.filter(state__in=EXPORT_ACTIVE, run_id__isnull=False)
+    return frozenset(run_id for run_id in live.values_list("run_id", flat=True) if run_id)

@@ -26,6 +26,8 @@ TOOLSETS = [
     "exports.tools.TOOLS",
 ]
 RUN_SCOPE = "payments.selectors.scope_of"
+# Runs that have ended and whose work goes on elsewhere: their checkpoints stay meanwhile.
+CHECKPOINTS_NEEDED = "exports.selectors.runs_exporting"
 
 REVIEW_SUBJECTS = {
     "refund": "payments.reviewing.RefundSubject",

@@ -7,7 +7,8 @@ calls, model calls, events, stop record, ticket and the thread's checkpoints.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from uuid import UUID, uuid4
 
@@ -24,43 +25,76 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 def turns_copied(conversation: Conversation, *, upto: int) -> None:
-    """Let the conversation have so many turns, by copies of its last one.
+    """Let the conversation have so many turns, by copies of its last one."""
+    sample = _sample(conversation)
+    said = conversation.messages.order_by("position").last()
+    missing = upto - conversation.messages.filter(role=Role.STAFF).count()
+    turns = [
+        _turn(sample, conversation, (said.position if said else 0) + 1 + 2 * turn)
+        for turn in range(missing)
+    ]
+    _stored(sample, turns)
+
+
+def conversations_copied(conversation: Conversation, *, count: int, turns: int) -> list[UUID]:
+    """Make so many conversations of so many turns, by copies of this one's last turn."""
+    sample = _sample(conversation)
+    made = [_again(conversation) for _copy in range(count)]
+    Conversation.objects.bulk_create(made, batch_size=BATCH)
+    _stored(sample, [_turn(sample, each, 1 + 2 * turn) for each in made for turn in range(turns)])
+    return [each.pk for each in made]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """The turn that is copied, read once."""
+
+    run: Run
+    answer: Message
+    stop: StopRecord
+    calls: Sequence[Call]
+    model_calls: Sequence[ModelCall]
+    events: Sequence[Event]
+    tickets: Sequence[Ticket]
+
+
+def _sample(conversation: Conversation) -> _Sample:
+    """Return the turn to copy.
 
     Raises:
-        ValueError: it has no turn yet, or its last one did not end with a ticket.
+        ValueError: there is none yet, or the last one did not end well.
     """
-    sample = conversation.runs.order_by("created_at").last()
-    if sample is None or sample.stop.rule != "completed":
+    run = conversation.runs.order_by("created_at").last()
+    if run is None or run.stop.rule != "completed":
         raise ValueError("There is no played turn to copy.")
-    missing = upto - conversation.messages.filter(role=Role.STAFF).count()
-    answer = sample.answers.get(role=Role.ASSISTANT)
-    rows: list[list[models.Model]] = []
-    place = answer.position
-    for _turn in range(missing):
-        asked = _again(sample.message, position=place + 1, client_key=None)
-        run = _again(sample, message=asked)
-        said = _again(answer, position=place + 2, run=run)
-        rows.append([asked, run, said, _again(sample.stop, run=run), *_of_run(sample, run)])
-        place += 2
-    _stored(row for turn in rows for row in turn)
-    threads_copied(sample.pk, [turn[1].pk for turn in rows])
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+    calls = list(run.calls.all())
+    return _Sample(
+        run=run,
+        answer=run.answers.get(role=Role.ASSISTANT),
+        stop=run.stop,
+        calls=calls,
+        model_calls=list(run.model_calls.all()),
+        events=list(run.events.all()),
+        tickets=list(Ticket.objects.filter(call_id__in=[call.pk for call in calls])),
+    )
 
 
-def _of_run(sample: Run, run: Run) -> list[models.Model]:
-    """Copy what a run has several of."""
-    made: list[models.Model] = []
-    for call in sample.calls.all():
+def _turn(sample: _Sample, conversation: Conversation, place: int) -> list[models.Model]:
+    """Return the rows of one more turn whose question stands at this position."""
+    asked = _again(sample.run.message, conversation=conversation, position=place, client_key=None)
+    run = _again(sample.run, conversation=conversation, message=asked)
+    said = _again(sample.answer, conversation=conversation, position=place + 1, run=run)
+    made = [asked, run, said, _again(sample.stop, run=run)]
+    for call in sample.calls:
         again = _again(call, run=run)
         made.append(again)
-        for ticket in Ticket.objects.filter(call_id=call.pk):
+        for ticket in (each for each in sample.tickets if each.call_id == call.pk):
             mark = uuid4().hex
             made.append(
                 _again(ticket, call_id=again.pk, reference=f"TCK-{mark[:12]}", identity=mark)
             )
-    made += [_again(each, run=run) for each in sample.model_calls.all()]
-    made += [_again(each, run=run) for each in sample.events.all()]
+    made += [_again(each, run=run) for each in sample.model_calls]
+    made += [_again(each, run=run, conversation=conversation) for each in sample.events]
     return made
 
 
@@ -75,19 +109,23 @@ def _again(row: Row, **changes: Any) -> Row:
     return made
 
 
-def _stored(rows: Iterable[models.Model]) -> None:
-    """Store rows kind by kind, those that others refer to first."""
-    kinds = (Message, Run, Message, StopRecord, Call, ModelCall, Event, Ticket)
-    waiting = list(rows)
-    for place, kind in enumerate(kinds):
-        # An answer refers to its run, and a run to its question.
-        mine = [
-            row
-            for row in waiting
-            if isinstance(row, kind)
-            and (not isinstance(row, Message) or (row.role == Role.STAFF) == (place == 0))
-        ]
-        kind.objects.bulk_create(mine, batch_size=BATCH)  # type: ignore[attr-defined]
+def _stored(sample: _Sample, turns: Sequence[Sequence[models.Model]]) -> None:
+    """Store turns kind by kind, those rows first that others refer to; then their threads."""
+    rows = [row for turn in turns for row in turn]
+    messages = [row for row in rows if isinstance(row, Message)]
+    runs = [row for row in rows if isinstance(row, Run)]
+    asked = [message for message in messages if message.role == Role.STAFF]
+    Message.objects.bulk_create(asked, batch_size=BATCH)
+    Run.objects.bulk_create(runs, batch_size=BATCH)
+    answers = [message for message in messages if message.role != Role.STAFF]
+    Message.objects.bulk_create(answers, batch_size=BATCH)
+    kinds: tuple[type[models.Model], ...] = (StopRecord, Call, ModelCall, Event, Ticket)
+    for kind in kinds:
+        mine = [row for row in rows if isinstance(row, kind)]
+        kind._default_manager.bulk_create(mine, batch_size=BATCH)
+    threads_copied(sample.run.pk, [run.pk for run in runs])
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
 
 
 def threads_copied(source: UUID, to: Sequence[UUID]) -> None:
