@@ -4,9 +4,13 @@ import os
 from typing import Any
 
 from celery import Celery
+from celery.concurrency import ALIASES  # type: ignore[attr-defined]
 from celery.signals import heartbeat_sent, setup_logging, worker_shutdown
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.demo")
+
+# Whoever asks for threads gets ours, which does not wait for a silent model when it leaves.
+ALIASES["threads"] = "config.pool:TaskPool"
 
 app = Celery("countersign")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -28,7 +32,8 @@ def note_alive(sender: Any, **_: Any) -> None:
 
 @worker_shutdown.connect
 def note_gone(sender: Any, **_: Any) -> None:
-    """Forget a worker that ends in order, so that readiness says so at once."""
-    from config import heartbeat
+    """Forget a worker that ends in order, so that readiness says so at once; then let it end."""
+    from config import heartbeat, pool
 
     heartbeat.forget(str(sender.hostname))
+    pool.leave_at_once()

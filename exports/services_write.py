@@ -26,12 +26,13 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from agent_core import faults
+from agent_core.runs import drain
 from exports.cells import Format
 from exports.errors import ExportBroken, ExportTaken
 from exports.formats import FORMATS
 from exports.kinds import KINDS, Kind
 from exports.models import Export
-from exports.moves import conversation_first, export_move, export_told
+from exports.moves import conversation_first, export_enqueue, export_move, export_told
 from exports.names import name_stored
 from exports.policies import EXPORT_RIGHT
 from exports.progress import progress_rebased, progress_shown
@@ -256,6 +257,7 @@ def _step(job: Job, to: ExportState, **fields: object) -> None:
 
 def _progress(job: Job, done: int, total: int) -> None:
     """Move the bar, if forward, and keep the lease; in one transaction with the event."""
+    _leave(job)
     shown = progress_shown(done, total)
     if shown <= job.shown:
         _beat(job)
@@ -273,6 +275,7 @@ def _beat(job: Job) -> None:
     Raises: ExportTaken.
     """
     if monotonic() - job.beaten >= BEAT_SECONDS:
+        _leave(job)
         _keep(job)
 
 
@@ -282,6 +285,22 @@ def _keep(job: Job, **fields: object) -> None:
     if not rows.update(lease_until=until, **fields):
         raise ExportTaken
     job.beaten = monotonic()
+
+
+def _leave(job: Job) -> None:
+    """Give the export back to the line if the worker leaves: another writes the file anew.
+
+    Raises: ExportTaken, when it was given back.
+    """
+    if not drain.leaving():
+        return
+    with faults.commit("export.hand_back", transaction.atomic()):
+        # The lease stays: by it the sweep finds what is left behind if nobody goes on.
+        if export_move(
+            job.export.pk, ExportState.QUEUED, where=job.mine, enqueued_at=timezone.now()
+        ):
+            export_enqueue(job.export.pk)
+    raise ExportTaken
 
 
 class _Leased(File):  # type: ignore[type-arg]

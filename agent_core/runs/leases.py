@@ -49,6 +49,11 @@ class Keeper:
             with self._lock:
                 self._held.pop(run.pk, None)
 
+    def handed_back(self) -> int:
+        """Count the runs that were handed back and whose thread still waits for the model."""
+        with self._lock:
+            return sum(host.lost and host.thinking for _run, host in self._held.values())
+
     def _keep(self) -> None:
         """Look after what is held until nothing is."""
         while True:
@@ -95,6 +100,15 @@ def _anew() -> None:
 
 
 os.register_at_fork(after_in_child=_anew)
+
+
+def handed_back() -> int:
+    """Count the threads of this process that only wait for a model, their run handed back.
+
+    Such a thread can be left behind: when the model answers after all, the first thing it does is
+    to find its run lost, and every write of it is fenced.
+    """
+    return _keeper.handed_back()
 
 
 def lease_kept(run: Run, host: DjangoHost) -> AbstractContextManager[None]:

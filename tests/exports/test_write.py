@@ -16,6 +16,7 @@ from django.core.files.storage import default_storage
 from django.db import OperationalError, connections
 from django.utils import timezone
 
+from agent_core.runs import drain
 from agent_core.runs.models import Conversation
 from exports import services_write
 from exports.formats.csv import CsvFormat
@@ -29,6 +30,7 @@ from payments.models import Customer, Payment, Team
 from tests.exports.conftest import (
     MARCH,
     Ask,
+    Mailbox,
     customer_of,
     events,
     files,
@@ -367,6 +369,28 @@ def test_a_cancelled_export_stops_at_its_next_step_and_leaves_no_file(
     assert export_write(export.pk) is False
     assert done(export).state == ExportState.CANCELLED
     assert (export.rows_done, export.file, files()) == (500, "", [])
+
+
+def test_an_export_is_handed_back_when_its_worker_leaves_and_the_next_one_makes_the_file(
+    ask: Ask, customer: Customer, monkeypatch: pytest.MonkeyPatch, mailbox: Mailbox
+) -> None:
+    """The writer is in the middle; its worker is told to leave; nobody waits for the lease."""
+    payments_many(customer, 2000)
+    export = ask()
+    mailbox.clear()
+    during(monkeypatch, 600, drain.leave)
+    try:
+        assert export_write(export.pk) is False
+    finally:
+        drain.stay()
+    assert done(export).state == ExportState.QUEUED
+    assert (export.attempt, export.rows_done, files()) == (1, 500, [])
+    assert mailbox.ids() == [str(export.pk)]
+    monkeypatch.undo()
+
+    assert export_write(export.pk)
+    assert done(export).state == ExportState.READY
+    assert (export.attempt, export.rows_done) == (2, export.rows_total)
 
 
 def test_a_cancel_while_the_file_is_stored_leaves_no_file(

@@ -1,0 +1,182 @@
+"""A worker that is replaced: it finishes what has an effect, hands the rest back, and goes in time.
+
+Everything runs in real processes on the product's own commands; only the model is held by the test.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from agent_core.runs import services
+from agent_core.runs.models import Message, Run, StopRecord
+from agent_core.runs.states import RUN_FINAL, Role, RunState
+from agent_core.runs.tasks import sweep
+from payments.models import Intent, Refund
+from payments.sandbox.tokens import SLOW_COMMITTED
+from reviews.models import Review
+from reviews.services import review_approve
+from tests.durability.model import NAME, HeldModel, held_model
+from tests.durability.worker import Worker
+from tests.payments.cast import Desk
+from tests.payments.processor import Processor
+from tickets.models import Ticket
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.django_db(transaction=True)]
+
+LEAVES_IN = 20
+"""Seconds in which a worker is gone after SIGTERM: what an operator's tool is told to wait."""
+
+PATIENCE = 90
+
+
+@pytest.fixture
+def model(settings: Any) -> Iterator[HeldModel]:
+    """Run a model that answers when it may; new runs are for it."""
+    with held_model() as made:
+        settings.CHAT_MODEL = NAME
+        yield made
+
+
+@pytest.fixture
+def start(
+    tmp_path: Path, database_url: str, processor: Processor, model: HeldModel, queues: None
+) -> Iterator[Callable[[], Worker]]:
+    """Start workers; whatever is left of them ends with the test."""
+    started: list[Worker] = []
+
+    def begin() -> Worker:
+        made = Worker(
+            tmp_path,
+            DATABASE_URL=database_url,
+            SANDBOX_URL=processor.url,
+            PAYMENT_TIMEOUT_SECONDS="20",
+            MODEL_TIMEOUT_SECONDS="60",
+            **model.variables,
+        )
+        made.start()
+        started.append(made)
+        return made
+
+    yield begin
+    for one in started:
+        one.stop()
+
+
+def until(holds: Callable[[], bool], what: str, *, sweeping: bool = True) -> None:
+    """Wait until something holds, doing beat's part meanwhile."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, f"{what} did not happen: {list(states())}"
+        if sweeping:
+            sweep()
+        time.sleep(0.1)
+
+
+def states() -> list[tuple[str, int]]:
+    return list(Run.objects.order_by("created_at").values_list("state", "attempt"))
+
+
+def asked(owner: User, text: str) -> Run:
+    """Send a message in a conversation of its own."""
+    return services.message_send(
+        conversation=services.conversation_start(owner=owner), sender=owner, text=text
+    )
+
+
+def leaves(worker: Worker) -> float:
+    """Ask the worker to leave and return how many seconds it took; it ends in order."""
+    began = time.monotonic()
+    assert worker.leave() == 0
+    return time.monotonic() - began
+
+
+@pytest.fixture
+def desk(processor: Processor, transactional_db: None) -> Desk:
+    """Return Ana and Lea, and a payment whose processor answers late."""
+    made = Desk(fault=SLOW_COMMITTED)
+    for person in (made.ana, made.lea):
+        User.objects.filter(pk=person.pk).update(is_superuser=True)
+        person.refresh_from_db()
+        made.team.members.add(person)
+    return made
+
+
+def test_a_worker_leaves_in_time_whatever_it_is_in_the_middle_of_and_nothing_is_lost(
+    desk: Desk,
+    processor: Processor,
+    model: HeldModel,
+    start: Callable[[], Worker],
+    settings: Any,
+) -> None:
+    """SIGTERM while one run waits for a silent model and another for the processor.
+
+    The first is handed back and its thread left behind; the second's refund ends as it ended. A
+    second worker goes on with both, and leaves when it is idle.
+    """
+    settings.CHAT_MODEL = "offline:planner"
+    refund = asked(desk.ana, f"refund 5.00 EUR of {desk.payment.reference} because it broke")
+    first = start()
+    until(Review.objects.exists, "the review")
+    model.hold()
+    settings.CHAT_MODEL = NAME
+    silent = asked(desk.ana, "Parcel is late")
+    until(lambda: model.asked == 1, "the call of the model")
+    until(lambda: Run.objects.get(pk=refund.pk).state == RunState.WAITING, "the pause")
+    review_approve(review_id=Review.objects.get().pk, actor=desk.lea, channel="desk")
+    sent = desk.payment.processor_ref
+    until(lambda: processor.refunded(sent) == [500], "the refund at the processor")
+
+    assert leaves(first) < LEAVES_IN
+
+    silent.refresh_from_db()
+    assert (silent.state, silent.attempt, silent.quarantined) == (RunState.QUEUED, 1, False)
+    # The try was waited for: its end, whichever it is, stands in the ledger.
+    assert Intent.objects.filter(tries=1).count() == 1
+    refund.refresh_from_db()
+    assert not refund.quarantined
+
+    model.release()
+    second = start()
+    until(lambda: all(state in RUN_FINAL for state, _attempt in states()), "the ends")
+    assert leaves(second) < LEAVES_IN
+    assert StopRecord.objects.count() == 2
+    assert Ticket.objects.filter(subject="Parcel is late").count() == 1
+    assert (processor.refunded(sent), Refund.objects.count()) == ([500], 1)
+    assert not Run.objects.filter(quarantined=True).exists()
+    # It is told as lost nowhere: whoever takes it over would be told of a silent worker.
+    assert "lease_expired" not in first.log.read_text() + second.log.read_text()
+
+
+def _rolled(start: Callable[[], Worker], owner: User, rounds: int) -> list[Run]:
+    """Replace two workers one after the other, so often, while a turn comes every moment."""
+    workers = [start(), start()]
+    runs = [asked(owner, f"Parcel {number}") for number in range(4)]
+    until(lambda: any(state in RUN_FINAL for state, _ in states()), "the first end")
+    for _round in range(rounds):
+        for place in range(2):
+            runs += [asked(owner, f"Parcel {len(runs) + number}") for number in range(4)]
+            assert leaves(workers[place]) < LEAVES_IN
+            runs += [asked(owner, f"Parcel {len(runs) + number}") for number in range(4)]
+            workers[place] = start()
+    until(lambda: all(state in RUN_FINAL for state, _ in states()), "the ends")
+    return runs
+
+
+@pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.full)])
+def test_a_rolling_restart_under_load_loses_nothing_and_doubles_nothing(
+    rounds: int, desk: Desk, start: Callable[[], Worker]
+) -> None:
+    runs = _rolled(start, desk.ana, rounds)
+    ids = [run.pk for run in runs]
+    assert set(Run.objects.values_list("state", flat=True)) == {RunState.DONE}
+    assert StopRecord.objects.filter(run__in=ids).count() == len(runs)
+    assert Message.objects.filter(run__in=ids, role=Role.ASSISTANT).count() == len(runs)
+    subjects = sorted(Ticket.objects.values_list("subject", flat=True))
+    assert subjects == sorted(f"Parcel {number}" for number in range(len(runs)))
+    assert not Run.objects.filter(quarantined=True).exists()
