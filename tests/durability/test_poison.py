@@ -109,7 +109,7 @@ def test_b20_a_run_that_kills_every_worker_is_set_aside_after_three_deaths_alone
         services.run_retry(run=run, actor=ward.owner)
 
 
-@pytest.mark.parametrize("deadly", [1, 2])
+@pytest.mark.parametrize("deadly", [2, pytest.param(1, marks=pytest.mark.full)])
 def test_innocent_runs_of_a_worker_that_died_end_rightly_and_are_blamed_for_nothing(
     ward: Ward, deadly: int
 ) -> None:
@@ -259,6 +259,7 @@ def test_only_what_was_set_aside_is_requeued(ward: Ward, olga: User, text: str) 
     assert Run.objects.count() == 1
 
 
+@pytest.mark.full
 def test_a_requeued_run_that_kills_again_is_set_aside_again(ward: Ward, olga: User) -> None:
     run = ward.asks(POISON)
     assert ward.rounds(run) == 4
