@@ -193,7 +193,6 @@ KINDS: Final[Mapping[str, Kind]] = {
         covers=(
             "conversation.stop_mode",
             "task.send",
-            "model.began",
             "model.call",
             "model.ended",
             "checkpoint",
@@ -265,11 +264,11 @@ KINDS: Final[Mapping[str, Kind]] = {
     "taken-back": Kind(
         acts=(
             begins(TICKET),
-            Act("die", {"point": "ticket.open:after"}),
+            Act("die", {"point": "model.call:after"}),
             Act("sweep"),
             WORK,
         ),
-        covers=("run.take_back",),
+        covers=("run.take_back", "model.began"),
         expected={**NOTHING_PAID, "tickets": [("The broken box for PAY-10011", "PAY-10011")]},
     ),
     "export-taken-back": Kind(
