@@ -32,7 +32,8 @@ async def stream(request: HttpRequest, conversation_id: UUID) -> HttpResponseBas
         ),
         content_type="text/event-stream; charset=utf-8",
     )
-    answer["Cache-Control"] = "no-store"
+    # A proxy that compresses would hold the first words back until it has a block of them.
+    answer["Cache-Control"] = "no-store, no-transform"
     answer["X-Accel-Buffering"] = "no"
     return answer
 
