@@ -46,8 +46,7 @@ class Plan:
     # Messages of one conversation.
     talk_turns: int = 8
     at_once: int = 24
-    # Messages a second, at most.
-    rate: float = 1.5
+    rate: float = 1.5  # Messages a second, at most.
     turn_workers: int = 3
     # A fault comes after one to so many turns.
     fault_turns: int = 5
@@ -93,6 +92,16 @@ class Chaos:
     def _storm(self) -> None:
         striker = threading.Thread(target=self._strike, name="faults", daemon=True)
         striker.start()
+        try:
+            self._watch()
+        except KeyboardInterrupt:
+            self._say("told to stop; going on to the checks (once more: at once)")
+        self._calm.set()
+        striker.join(timeout=180)
+        self._faults.end()
+
+    def _watch(self) -> None:
+        """Let people act until all is said, or until nothing ends any more."""
         told = moved = time.monotonic()
         before = (-1, -1)
         while not self._traffic.over:
@@ -106,9 +115,6 @@ class Chaos:
             if now - told >= self._plan.tell_seconds:
                 told = now
                 self._tell()
-        self._calm.set()
-        striker.join(timeout=180)
-        self._faults.end()
 
     def _turn(self) -> None:
         try:
@@ -121,6 +127,12 @@ class Chaos:
         time.sleep(TICK_SECONDS)
 
     def _strike(self) -> None:
+        try:
+            self._strike_on()
+        except Exception as error:  # noqa: BLE001 - a server that does not come up again, say
+            self._traffic.problems.append(f"no more faults after {error!r}")
+
+    def _strike_on(self) -> None:
         while not self._calm.is_set():
             due = self._traffic.ended + self._faults.pause(self._plan.fault_turns)
             latest = time.monotonic()

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from knowledge.services import articles_load
 from payments.models import Customer, Invoice, Payment, PaymentMethod, Team
 from payments.roles import AGENTS, LEADS, roles_setup
-from payments.sandbox.tokens import earlier_ref, method_token
+from payments.sandbox.tokens import SLOW_COMMITTED, SLOW_LOST, earlier_ref, method_token
 from tests.chaos.scripts import FIRST, Talk, invoice_amount, invoice_of, payment_of
 
 OWNERS: Final = 6
@@ -46,6 +46,14 @@ def people_make() -> tuple[People, Team]:
     return People(owners, reviewers), team
 
 
+def fault_at(number: int) -> str:
+    """Let the processor's answer about some be lost, after or before it has done its part.
+
+    It holds the line for a while first, which makes the moment long enough to be hit.
+    """
+    return {3: SLOW_COMMITTED, 6: SLOW_LOST}.get(number % 8, "")
+
+
 def _person(name: str, role: str, team: Team) -> User:
     user = User.objects.create_user(name)
     user.groups.add(Group.objects.get(name=role))
@@ -66,7 +74,7 @@ def records_make(talks: Sequence[Talk], team: Team) -> None:
         )  # fmt: skip
         method = PaymentMethod(
             customer=customer, brand="visa", last4="4242", is_default=True,
-            processor_ref=method_token(str(number)),
+            processor_ref=method_token(str(number), fault_at(talk.number)),
         )  # fmt: skip
         customers.append(customer)
         methods.append(method)
@@ -96,6 +104,6 @@ def _payment(number: int, customer: Customer, method: PaymentMethod) -> Payment:
         method=method,
         amount_minor=PAID_MINOR,
         currency="EUR",
-        processor_ref=earlier_ref(f"chaos{number}", PAID_MINOR, "EUR"),
+        processor_ref=earlier_ref(f"chaos{number}", PAID_MINOR, "EUR", fault=fault_at(number)),
         paid_at=_DAY + timedelta(days=number % 80),
     )
