@@ -21,19 +21,19 @@ logger = logging.getLogger(__name__)
 def sleepers_end() -> int:
     """End the sessions of processes that stalled in mid-transaction; return how many.
 
-    A stopped process keeps its row locks, and whoever shall take its run over would wait for them.
-    A session of ours that holds a conversation or a run and has said nothing for the length of a
-    lease is such a one; nothing of its transaction is kept.
+    A stopped process keeps its row locks, and whoever shall take its work over would wait for
+    them. A session of ours that holds rows and has said nothing for the length of a lease is such a
+    one; nothing of its transaction is kept. People at a terminal go by another application name.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity asleep"
             " WHERE datname = current_database() AND usename = current_user"
+            " AND application_name = current_setting('application_name')"
             " AND state LIKE 'idle in transaction%%'"
             " AND state_change < clock_timestamp() - make_interval(secs => %s)"
             " AND EXISTS (SELECT 1 FROM pg_locks held WHERE held.pid = asleep.pid"
-            " AND held.mode = 'RowShareLock'"
-            " AND held.relation IN ('runs_conversation'::regclass, 'runs_run'::regclass))",
+            " AND held.mode IN ('RowShareLock', 'RowExclusiveLock'))",
             [settings.RUN_LEASE_SECONDS],
         )
         ended = len(cursor.fetchall())

@@ -26,6 +26,8 @@ DATABASES = {
 # within one, on a connection of their own.
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
 DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+# By this the sweep knows our sessions from those of people at a terminal.
+DATABASES["default"]["OPTIONS"].setdefault("application_name", "countersign")
 DATABASES["default"]["OPTIONS"]["pool"] = {
     # Of each process, beside the one for checkpoints: bounded, and empty again after a burst.
     "min_size": 0,
