@@ -11,6 +11,7 @@ from redis.retry import Retry
 KEY = "countersign:workers"
 FRESH_SECONDS = 15
 _TIMEOUT = 1.0
+_PROBE = "countersign:ready"
 _FORGOTTEN_SECONDS = 3600
 
 
@@ -46,9 +47,11 @@ def forget(node: str) -> None:
 def alive() -> set[str]:
     """Return the kinds of worker (the node name before the @) that gave a sign of life lately.
 
-    Raises: redis.RedisError when Redis does not answer.
+    Raises: redis.RedisError when Redis does not answer, or takes nothing.
     """
     with _client() as client:
+        # A Redis that is full still answers who only reads, and takes no work.
+        client.set(_PROBE, 1, ex=60)
         return {
             node.partition("@")[0]
             for node, seconds in _ages(client).items()

@@ -110,10 +110,13 @@ class _Server(ThreadingHTTPServer):
 @contextmanager
 def held_model() -> Iterator[HeldModel]:
     """Run a model server for as long as the body runs."""
-    handler = type("Handler", (_Handler,), {})
-    server = _Server(("127.0.0.1", 0), handler)
+
+    class Handler(_Handler):
+        """The handler of this one server."""
+
+    server = _Server(("127.0.0.1", 0), Handler)
     host, port = server.server_address[:2]
-    model = handler.model = HeldModel(f"http://{host!s}:{port}")
+    model = Handler.model = HeldModel(f"http://{host!s}:{port}")
     assert urlsplit(model.url).port == port
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()

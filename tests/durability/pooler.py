@@ -153,7 +153,7 @@ class Pooler:
 
     async def _connected(self) -> Session:
         try:
-            client = await asyncio.to_thread(psycopg.connect, self._server_url, autocommit=True)
+            client = await asyncio.to_thread(self._sign_in)
         except psycopg.Error as error:
             raise EOFError from error
         taken = socket.socket(fileno=os.dup(client.pgconn.socket))
@@ -161,6 +161,9 @@ class Pooler:
         session = Session(client, await asyncio.open_connection(sock=taken))
         self._sessions.append(session)
         return session
+
+    def _sign_in(self) -> psycopg.Connection:
+        return psycopg.connect(self._server_url, autocommit=True)
 
     def close(self) -> None:
         """End every session."""

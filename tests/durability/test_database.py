@@ -151,8 +151,8 @@ def postgres() -> Iterator[Server]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("away", [0.0, 8.0])
+@pytest.mark.usefixtures("db")
 def test_a_postgres_killed_in_a_model_call_comes_back_and_the_turn_ends_once(
-    db: str,
     postgres: Server,
     broker: Server,
     model: HeldModel,

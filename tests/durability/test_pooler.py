@@ -129,7 +129,8 @@ def exported(product: Product) -> None:
     files = FileSystemStorage(Path(product.variables["COUNTERSIGN_HOME"]) / "files")
     with files.open(export.file) as stored:
         rows = list(csv.reader(io.TextIOWrapper(stored, "utf-8-sig")))
-    assert len(rows) == export.rows_total + 1 == 11
+    assert export.rows_total == 10
+    assert len(rows) == 11
 
 
 def administered(product: Product) -> None:
@@ -189,9 +190,9 @@ def test_the_pooler_of_these_tests_shows_who_relies_on_a_session(db: str) -> Non
         transaction_pooler(db, size=2) as pooler,
         psycopg.connect(pooler.url, autocommit=True, prepare_threshold=0) as client,
     ):
+        client.execute("SELECT %s::int", [1])
         with pytest.raises(psycopg.errors.InvalidSqlStatementName):
-            for _number in range(3):
-                client.execute("SELECT %s::int", [1])
+            client.execute("SELECT %s::int", [1])
         client.prepare_threshold = None
         client.execute("SET lock_timeout = '7s'")
         seen = set()
@@ -200,10 +201,9 @@ def test_the_pooler_of_these_tests_shows_who_relies_on_a_session(db: str) -> Non
             assert row is not None
             seen.add(row[0])
         assert seen == {"7s", "0"}
+        client.execute("DECLARE held CURSOR WITH HOLD FOR SELECT generate_series(1, 9)")
         with pytest.raises(psycopg.errors.InvalidCursorName):
-            client.execute("DECLARE held CURSOR WITH HOLD FOR SELECT generate_series(1, 9)")
-            for _number in range(4):
-                client.execute("FETCH 1 FROM held")
+            client.execute("FETCH 1 FROM held")
 
 
 def test_the_deployment_steps_run_through_a_transaction_pooler(pooler: Pooler) -> None:

@@ -84,7 +84,7 @@ def _say(server: psycopg.Connection, text: str, **names: str) -> None:
 def let_go() -> None:
     """Give back every connection that this process keeps."""
     connection.close()
-    connection.close_pool()
+    connection.close_pool()  # type: ignore[attr-defined]
     if saver_pool.cache_info().currsize:
         saver_pool().close()
         saver_pool.cache_clear()
