@@ -16,6 +16,8 @@ NO_TURN = {
     "payments/management/commands/sample_data.py",
     "payments/roles.py",
     "payments/samples/rows.py",
+    # It deletes what no turn needs any more; what a death leaves, the next tick deletes.
+    "agent_core/runs/retention.py",
     # They read only: there is nothing to be lost.
     "exports/snapshot.py",
     "knowledge/selectors.py",
