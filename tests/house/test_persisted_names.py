@@ -13,8 +13,12 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import Permission
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.constants import START
 
 from agent_core import contract, events, polish, router
+from agent_core.graph import graph_compile
+from agent_core.graph_state import State as GraphState
 from agent_core.runs import states as runs
 from exports import states as exports
 from exports.formats import FORMATS
@@ -85,6 +89,9 @@ def _work() -> dict[str, Any]:
         "gateways": sorted(settings.PAYMENT_GATEWAYS),
         "export formats": sorted(FORMATS),
         "export kinds": sorted(KINDS),
+        # A paused thread names the node in which it waits: renamed, it would never go on.
+        "graph nodes": sorted({*graph_compile(InMemorySaver()).nodes} - {START}),
+        "graph state": sorted(GraphState.__annotations__),
     }
 
 
