@@ -58,7 +58,7 @@ def export_request(
     conversation_id: UUID | None = None,
     run_id: UUID | None = None,
     call_id: UUID | None = None,
-    fence: Callable[[], None] = _no_fence,
+    fence: Callable[[], object] = _no_fence,
     today: date | None = None,
 ) -> tuple[Export, bool]:
     """Start an export, or return the one that already does the same, and whether it did.
@@ -190,7 +190,7 @@ def _replay(call_id: UUID | None) -> tuple[Export, bool] | None:
     return None if attached is None else (attached.export, True)
 
 
-def _started_or_attached(export: Export, fence: Callable[[], None]) -> tuple[Export, bool]:
+def _started_or_attached(export: Export, fence: Callable[[], object]) -> tuple[Export, bool]:
     """Insert the row; the constraint decides who is first when two ask at once."""
     export.fingerprint = fingerprint_of(export)
     for _try in range(_TRIES):

@@ -249,7 +249,7 @@ def test_a_call_that_was_run_by_another_worker_meanwhile_is_a_replay(
     payment_of(customer)
     call, second = uuid4(), []
 
-    def asked(fence: Callable[[], None] = lambda: None) -> tuple[Export, bool]:
+    def asked(fence: Callable[[], object] = lambda: None) -> tuple[Export, bool]:
         return export_request(
             owner=ana, kind="payments", period="March 2026", call_id=call, fence=fence
         )

@@ -57,15 +57,15 @@ def test_the_containers_are_the_launchers_workers_and_each_has_one_queue() -> No
     found = {}
     for name, part in _compose()["services"].items():
         if name.startswith("worker-"):
-            told = re.search(r"-n (\w+)@%h -Q (\S+) -P threads -c (\d+) ", part["command"])
+            told = re.search(r"-n (\w+)@%h -Q (\S+) -P (\w+) -c (\d+) ", part["command"])
             assert told is not None, name
-            node, queues, threads = told.groups()
+            node, queues, pool, slots = told.groups()
             assert f"worker-{node}" == name
             assert f"-d {node}@$$HOSTNAME" in part["healthcheck"]["test"][1]
-            found[node] = (queues, int(threads))
+            found[node] = (queues, pool, int(slots))
     assert found == parts.WORKERS
     assert sorted(found) == sorted(health.WORKERS)
-    assert all(queues == node for node, (queues, _threads) in found.items())
+    assert all(queues == node for node, (queues, _pool, _slots) in found.items())
 
 
 def test_tables_checkpoints_and_roles_are_made_before_anything_serves() -> None:
