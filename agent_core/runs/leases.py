@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from uuid import UUID
 
 from django.conf import settings
 from django.db import Error, connection
@@ -29,7 +28,8 @@ class Keeper:
     """Renews three times in a lease's life; tells a host when its run belongs to somebody else."""
 
     def __init__(self) -> None:
-        self._held: dict[UUID, tuple[Run, DjangoHost]] = {}
+        # By claim, not by run: one that was handed back may be claimed here again meanwhile.
+        self._held: dict[DjangoHost, tuple[Run, DjangoHost]] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._renewed = 0.0
@@ -38,7 +38,7 @@ class Keeper:
     def kept(self, run: Run, host: DjangoHost) -> Iterator[None]:
         """Keep the lease of a claimed run while the body works."""
         with self._lock:
-            self._held[run.pk] = (run, host)
+            self._held[host] = (run, host)
             if self._thread is None:
                 self._renewed = time.monotonic()
                 self._thread = threading.Thread(target=self._keep, name="leases", daemon=True)
@@ -47,7 +47,7 @@ class Keeper:
             yield
         finally:
             with self._lock:
-                self._held.pop(run.pk, None)
+                self._held.pop(host, None)
 
     def handed_back(self) -> int:
         """Count the runs that were handed back and whose thread still waits for the model."""
@@ -78,7 +78,7 @@ class Keeper:
         if time.monotonic() - self._renewed < settings.RUN_LEASE_SECONDS / 3:
             return
         self._renewed = time.monotonic()
-        gone = leases_renew({run.pk: run.attempt for run, _host in held})
+        gone = leases_renew({run.pk: run.attempt for run, host in held if not host.lost})
         for run, host in held:
             host.lost = host.lost or run.pk in gone
 
