@@ -190,7 +190,6 @@ def test_the_pooler_of_these_tests_shows_who_relies_on_a_session(db: str) -> Non
         transaction_pooler(db, size=2) as pooler,
         psycopg.connect(pooler.url, autocommit=True, prepare_threshold=0) as client,
     ):
-        client.execute("SELECT %s::int", [1])
         with pytest.raises(psycopg.errors.InvalidSqlStatementName):
             client.execute("SELECT %s::int", [1])
         client.prepare_threshold = None
