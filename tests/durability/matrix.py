@@ -204,17 +204,24 @@ class Play:
         raise AssertionError(f"after {MOST_ROUNDS} rounds there is still work: {_states()}")
 
     def _die(self, place: int, act: Act) -> None:
-        taken = message_taken()
-        assert taken is not None, "no message to die with"
+        taken = self._message(place)
         ended = self._child(place, -1, "task", taken, Fault(place, -1, act.args["point"], 1))
         assert ended.get("code") == KILLED, self._said("die", ended)
         self.met = False
 
     def _one(self, place: int, do: str, fault: Fault | None) -> None:
-        taken = message_taken()
-        assert taken is not None, "no message to take"
+        taken = self._message(place)
         ended = self._child(place, 0, do, taken, fault)
         assert fault is not None or ended == {"code": 0}, self._said(do, ended)
+
+    def _message(self, place: int) -> dict[str, Any]:
+        """Take a message; one that died before it was sent comes with the next sweep."""
+        taken = message_taken()
+        if taken is None:
+            self._child(place, -1, "sweep", {}, None)
+            taken = message_taken()
+        assert taken is not None, "no message to take"
+        return taken
 
     def resume(self) -> None:
         """Let the stopped process go on, to its end."""
