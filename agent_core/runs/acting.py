@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from agent_core.contract import RunContext
@@ -37,6 +38,9 @@ class Acting:
         self._told: tuple[tuple[str, str], ...] | None = None
         self._known: RunContext | None = None
         self._read_at = 0.0
+        self._claimed = run.claimed_at is not None and (
+            (timezone.now() - run.claimed_at).total_seconds() < FRESH_SECONDS
+        )
 
     def context(self) -> RunContext:
         """Return who acts; read again when it is older than `FRESH_SECONDS`."""
@@ -55,8 +59,13 @@ class Acting:
 
     def _read(self) -> RunContext:
         run = self._run
-        user = User.objects.get(pk=run.requester_id)
-        conversation = Conversation.objects.get(pk=run.conversation_id)
+        if self._claimed:
+            # The claim has read both a moment ago.
+            user, conversation = run.requester, run.conversation
+            self._claimed = False
+        else:
+            user = User.objects.get(pk=run.requester_id)
+            conversation = Conversation.objects.get(pk=run.conversation_id)
         if self._said is None:
             self._said = _words(run)
         if self._told is None:

@@ -121,6 +121,29 @@ def fence_check(run_id: UUID, attempt: int) -> bool:
     return bool(found[0])
 
 
+def run_hold(run_id: UUID, attempt: int) -> bool:
+    """Lock the conversation, then the run, for a write of this attempt; in one statement.
+
+    Return whether a person has asked the run to stop.
+
+    Raises:
+        StaleAttempt: the run is no longer worked on by this attempt.
+    """
+    with connection.cursor() as cursor:
+        # The rows are locked in the order of the clauses.
+        cursor.execute(
+            "SELECT run.cancel_requested_at IS NOT NULL FROM runs_conversation conversation"
+            " JOIN runs_run run ON run.conversation_id = conversation.id"
+            " WHERE run.id = %s AND run.attempt = %s AND run.state = %s"
+            " FOR UPDATE OF conversation FOR SHARE OF run",
+            [run_id, attempt, RunState.RUNNING],
+        )
+        found = cursor.fetchone()
+    if found is None:
+        raise StaleAttempt
+    return bool(found[0])
+
+
 def run_hand_back(run: Run) -> None:
     """Give a claimed run back to the queue, between two steps of a worker that leaves."""
     with faults.commit("run.hand_back", transaction.atomic()):

@@ -19,9 +19,9 @@ from agent_core.gate import history_entry
 from agent_core.host import CallRecord, ModelUsage, RunEnd
 from agent_core.runs import drain, live
 from agent_core.runs.acting import FRESH_SECONDS, Acting
-from agent_core.runs.claims import fence_check, worked
+from agent_core.runs.claims import run_hold, worked
 from agent_core.runs.endings import run_end
-from agent_core.runs.journal import call_event, conversation_lock, event_write, review_event
+from agent_core.runs.journal import call_event, event_write, review_event
 from agent_core.runs.models import Call, Conversation, ModelCall, Run
 from agent_core.runs.states import CallState
 from agent_core.runs.window import window_build
@@ -74,6 +74,7 @@ class DjangoHost:
         self._whole = ""
         self._looked = time.monotonic()
         self._acting = Acting(run, self._bind)
+        self._calls: dict[UUID, Call] = {}
         self._cancelled, self._checked_at = False, float("-inf")
         self.lost = False
         self.thinking = False
@@ -190,8 +191,7 @@ class DjangoHost:
                 for record in calls
                 if record.proposal is not None
             }
-            conversation_lock(run.conversation_id)
-            self._checked(fence_check(run.pk, run.attempt))
+            self._checked(run_hold(run.pk, run.attempt))
             stored = [
                 self._call(batch, record, asked.pk if (asked := reviews.get(record.id)) else None)
                 for record in calls
@@ -201,6 +201,7 @@ class DjangoHost:
             )
             for call in stored:
                 call_event(run, call)
+                self._calls[call.pk] = call
             for asked in reviews.values():
                 review_event(run, asked)
 
@@ -213,7 +214,7 @@ class DjangoHost:
     def call_began(self, call_id: UUID) -> None:
         """Show that a call is being executed."""
         with self._write("call.began"):
-            call = Call.objects.get(pk=call_id)
+            call = self._stored(call_id)
             call.state = CallState.RUNNING
             call.started_at = call.started_at or timezone.now()
             call.save(update_fields=["state", "started_at"])
@@ -224,7 +225,7 @@ class DjangoHost:
     ) -> None:
         """Store what came of a call."""
         with self._write("call.ended"):
-            call = Call.objects.get(pk=call_id)
+            call = self._stored(call_id)
             call.state = call_state(artifact, effect=call.effect)
             call.label = label
             call.content = content
@@ -233,6 +234,12 @@ class DjangoHost:
             call.save(update_fields=["state", "label", "content", "outcome", "ended_at"])
             call_event(self._run, call)
         self._acting.answered()
+
+    def _stored(self, call_id: UUID) -> Call:
+        """Return a call as this attempt has stored it, or as an earlier one left it."""
+        if call_id not in self._calls:
+            self._calls[call_id] = Call.objects.get(pk=call_id)
+        return self._calls[call_id]
 
     def ended(self, end: RunEnd) -> None:
         """Store the stop record and the answer."""
@@ -265,8 +272,7 @@ class DjangoHost:
     def _bind(self, customer_id: UUID, label: str) -> None:
         """Bind the conversation to its customer, once and for all."""
         with faults.commit("conversation.bound", transaction.atomic()):
-            conversation_lock(self._run.conversation_id)
-            fence_check(self._run.pk, self._run.attempt)
+            run_hold(self._run.pk, self._run.attempt)
             Conversation.objects.filter(
                 pk=self._run.conversation_id, customer_id__isnull=True
             ).update(customer_id=customer_id, customer_label=label[:200])
@@ -310,8 +316,7 @@ class DjangoHost:
     @contextmanager
     def _write(self, name: str) -> Iterator[None]:
         with _released(), faults.commit(name, transaction.atomic()):
-            conversation_lock(self._run.conversation_id)
-            self._checked(fence_check(self._run.pk, self._run.attempt))
+            self._checked(run_hold(self._run.pk, self._run.attempt))
             yield
 
 

@@ -81,17 +81,18 @@ def run_end(
 
 def _row_end(run: Run, end: RunEnd, from_state: RunState, only: QuerySet[Run] | None) -> None:
     rows = Run.objects.all() if only is None else only
+    state, now = _STATE_BY_RULE.get(end.rule, RunState.DONE), timezone.now()
     moved = run_move(
         rows.filter(pk=run.pk, attempt=run.attempt, state=from_state),
-        _STATE_BY_RULE.get(end.rule, RunState.DONE),
+        state,
         lease_until=None,
-        ended_at=timezone.now(),
+        ended_at=now,
         worked_seconds=F("worked_seconds") + worked(run),
         failure_reference=str(end.evidence.get("reference", "")),
     )
     if not moved:
         raise StaleAttempt
-    run.refresh_from_db()
+    run.state, run.lease_until, run.ended_at = state, None, now
 
 
 def _record_write(run: Run, end: RunEnd) -> StopRecord:

