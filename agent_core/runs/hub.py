@@ -105,8 +105,9 @@ class Hub:
 
     def wake(self, *conversations: str) -> None:
         """Have the events of these conversations read."""
-        self._due.update(conversations)
-        self._woken.set()
+        if conversations:
+            self._due.update(conversations)
+            self._woken.set()
 
     def _gone(self, listener: Listener) -> None:
         mine = self._listeners[listener.conversation]
