@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.postgres import PostgresSaver
 from psycopg import Connection, Cursor
 from psycopg.rows import DictRow, dict_row
@@ -15,6 +16,9 @@ from psycopg_pool import ConnectionPool
 from agent_core import faults
 
 Pool = ConnectionPool[Connection[DictRow]]
+PULL: Final = "__pregel_pull"
+"""How LangGraph begins the path of a task that is a step of the graph, and no call of a batch."""
+
 Fence = Callable[[Cursor[DictRow]], None]
 
 
@@ -57,13 +61,29 @@ class FencedSaver(PostgresSaver):
     """A saver of one attempt. `fence` runs inside the transaction of every write.
 
     It is given the cursor and must lock and check the owner of the run, raising StaleAttempt when
-    another attempt has begun.
+    another attempt has begun. What the steps in `repeatable` have come to is stored with the
+    checkpoint that follows and not before it as well: after a death in between they run again.
     """
 
-    def __init__(self, pool: Pool, fence: Fence, **options: Any) -> None:
+    def __init__(
+        self, pool: Pool, fence: Fence, *, repeatable: Iterable[str] = (), **options: Any
+    ) -> None:
         super().__init__(pool, **options)
         self._pool = pool
         self._fence = fence
+        self._repeatable = {f"~{PULL}, {step}" for step in repeatable}
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Store what a task has written, unless it may as well run again."""
+        plain = not any(channel.startswith("__") for channel, _value in writes)
+        if not (plain and task_path in self._repeatable):
+            super().put_writes(config, writes, task_id, task_path)
 
     @contextmanager
     def _cursor(self, *, pipeline: bool = False) -> Iterator[Cursor[DictRow]]:

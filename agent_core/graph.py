@@ -46,6 +46,10 @@ RECURSION_LIMIT: Final = recursion_limit(Limits())
 """The steps to allow a run with the usual limits."""
 
 
+REPEATABLE: Final = ("prepare", "gate", "route", "finalize")
+"""Steps that come to the same when they run again after a crash, and cost next to nothing."""
+
+
 def prepare(state: State, runtime: Runtime[Parts]) -> State:
     """Build the window the model starts from, and take over what an earlier run has done."""
     host = runtime.context.host

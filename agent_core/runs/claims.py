@@ -50,13 +50,11 @@ def run_claim(run_id: UUID, *, quarantined: bool) -> Run | None:
 
     The attempt that this begins fences every write of the one before it.
     """
-    claimable = Run.objects.filter(pk=run_id, state__in=RUN_CLAIMABLE, quarantined=quarantined)
-    conversation_id = claimable.values_list("conversation_id", flat=True).first()
-    if conversation_id is None:
-        return None
+    claimable = Run.objects.filter(pk=run_id, quarantined=quarantined)
     try:
         with faults.commit("run.claim", transaction.atomic()):
-            conversation_lock(conversation_id)
+            if not _claimable_hold(run_id, quarantined):
+                return None
             taken = run_move(
                 claimable,
                 RunState.RUNNING,
@@ -73,6 +71,19 @@ def run_claim(run_id: UUID, *, quarantined: bool) -> Run | None:
     except IntegrityError:
         # Another run of this conversation works; this one is enqueued again when that one ends.
         return None
+
+
+def _claimable_hold(run_id: UUID, quarantined: bool) -> bool:
+    """Lock the conversation of a run that can be claimed; False when it cannot."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM runs_conversation conversation"
+            " JOIN runs_run run ON run.conversation_id = conversation.id"
+            " WHERE run.id = %s AND run.quarantined = %s AND run.state = ANY(%s)"
+            " FOR UPDATE OF conversation",
+            [run_id, quarantined, [str(state) for state in RUN_CLAIMABLE]],
+        )
+        return cursor.fetchone() is not None
 
 
 def leases_renew(attempts: Mapping[UUID, int]) -> set[UUID]:

@@ -123,11 +123,16 @@ def message_write(
     dedupe: str = "",
 ) -> Message:
     """Add a line to the transcript of a locked conversation, with its event."""
-    last = conversation.messages.order_by("-position").values_list("position", flat=True).first()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT COALESCE(MAX(position), 0) + 1 FROM runs_message WHERE conversation_id = %s",
+            [conversation.pk],
+        )
+        (position,) = cursor.fetchone()
     message = Message.objects.create(
         conversation=conversation,
         run=run,
-        position=(last or 0) + 1,
+        position=position,
         role=role,
         text=text,
         stub=stub,

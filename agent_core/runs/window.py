@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 from django.utils import timezone
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -48,7 +49,27 @@ def window_build(run: Run) -> list[BaseMessage]:
     return [*messages, HumanMessage(run.message.text)]
 
 
-def _earlier(run: Run) -> list[Run]:
+class _Turn(NamedTuple):
+    """The latest run of an earlier message."""
+
+    run: UUID
+    state: str
+    position: int
+    text: str
+
+
+class _Called(NamedTuple):
+    """One call of an earlier run."""
+
+    run: UUID
+    batch: int
+    id: UUID
+    tool: str
+    arguments: dict[str, Any]
+    content: str
+
+
+def _earlier(run: Run) -> list[_Turn]:
     """Return the latest run of each of the last messages, the latest first."""
     found = (
         Run.objects.filter(
@@ -56,12 +77,13 @@ def _earlier(run: Run) -> list[Run]:
             message__position__lt=_position(run),
             message__removed_at=None,
         )
-        .select_related("message")
-        .order_by("-message__position", "-created_at")[: TURNS * 2]
+        .order_by("-message__position", "-created_at")
+        .values_list("pk", "state", "message__position", "message__text")[: TURNS * 2]
     )
-    latest: dict[object, Run] = {}
-    for past in found:
-        latest.setdefault(past.message_id, past)
+    latest: dict[int, _Turn] = {}
+    for row in found:
+        turn = _Turn(*row)
+        latest.setdefault(turn.position, turn)
     return list(latest.values())[:TURNS]
 
 
@@ -83,37 +105,42 @@ def _system(run: Run) -> str:
 class _Past:
     """What was said and done in some earlier turns, read at once."""
 
-    def __init__(self, run: Run, earlier: Sequence[Run]) -> None:
-        self._calls: dict[object, list[Call]] = {}
-        for call in Call.objects.filter(run__in=earlier).order_by("batch", "position"):
-            self._calls.setdefault(call.run_id, []).append(call)
+    def __init__(self, run: Run, earlier: Sequence[_Turn]) -> None:
+        runs = [turn.run for turn in earlier]
+        calls = Call.objects.filter(run__in=runs).order_by("batch", "position")
+        self._calls: dict[UUID, list[_Called]] = {}
+        for row in calls.values_list("run_id", "batch", "pk", "tool", "arguments", "content"):
+            self._calls.setdefault(row[0], []).append(_Called(*row))
+        answers = Message.objects.filter(run__in=runs, role=Role.ASSISTANT)
         self._answers = {
-            answer.run_id: answer
-            for answer in Message.objects.filter(run__in=earlier, role=Role.ASSISTANT)
+            answered: stub or text
+            for answered, stub, text in answers.values_list("run_id", "stub", "text")
         }
         # The next question after any of them is at the latest the present one.
         between = Message.objects.filter(
             conversation=run.conversation_id,
-            position__gt=min((past.message.position for past in earlier), default=0),
+            position__gt=min((turn.position for turn in earlier), default=0),
             position__lt=_position(run),
+            role__in=(Role.STAFF, Role.NOTICE),
+            # A removed message has no turn of its own, so it ends none either.
+            removed_at=None,
         )
-        # A removed message has no turn of its own, so it ends none either.
-        lines = list(between.filter(role__in=(Role.STAFF, Role.NOTICE), removed_at=None))
-        self._asked = [line.position for line in lines if line.role == Role.STAFF]
-        self._notices = [line for line in lines if line.role == Role.NOTICE]
+        lines = list(between.values_list("position", "role", "text"))
+        self._asked = [position for position, role, _text in lines if role == Role.STAFF]
+        self._notices = [(position, text) for position, role, text in lines if role == Role.NOTICE]
 
-    def turn(self, run: Run) -> list[BaseMessage]:
+    def turn(self, turn: _Turn) -> list[BaseMessage]:
         """Rebuild one turn from its rows; every call has exactly one answer."""
-        messages: list[BaseMessage] = [HumanMessage(run.message.text)]
-        for _batch, group in groupby(self._calls.get(run.pk, []), key=lambda call: call.batch):
+        messages: list[BaseMessage] = [HumanMessage(turn.text)]
+        for _batch, group in groupby(self._calls.get(turn.run, []), key=lambda call: call.batch):
             messages += _batch_messages(group)
-        return [*messages, AIMessage(self._answer(run)), *self._posted(run.message.position)]
+        return [*messages, AIMessage(self._answer(turn)), *self._posted(turn.position)]
 
-    def _answer(self, run: Run) -> str:
-        answer = self._answers.get(run.pk)
+    def _answer(self, turn: _Turn) -> str:
+        answer = self._answers.get(turn.run)
         if answer is not None:
-            return answer.stub or answer.text
-        if run.state in RUN_FINAL or run.state == RunState.PENDING:
+            return answer
+        if turn.state in RUN_FINAL or turn.state == RunState.PENDING:
             return NO_ANSWER
         return PENDING_WORDS
 
@@ -121,24 +148,24 @@ class _Past:
         """Return what was posted after a question and before the next one: how it settled."""
         following = next((position for position in self._asked if position > asked), None)
         return [
-            AIMessage(notice.text)
-            for notice in self._notices
-            if notice.position > asked and (following is None or notice.position < following)
+            AIMessage(text)
+            for position, text in self._notices
+            if position > asked and (following is None or position < following)
         ]
 
 
-def _batch_messages(calls: Iterable[Call]) -> list[BaseMessage]:
+def _batch_messages(calls: Iterable[_Called]) -> list[BaseMessage]:
     calls = list(calls)
     asked = AIMessage(
         content="",
         tool_calls=[
-            {"id": str(call.pk), "name": call.tool, "args": call.arguments, "type": "tool_call"}
+            {"id": str(call.id), "name": call.tool, "args": call.arguments, "type": "tool_call"}
             for call in calls
         ],
     )
     answers = [
         ToolMessage(
-            content=call.content or PENDING_WORDS, tool_call_id=str(call.pk), name=call.tool
+            content=call.content or PENDING_WORDS, tool_call_id=str(call.id), name=call.tool
         )
         for call in calls
     ]

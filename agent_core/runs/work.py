@@ -26,7 +26,7 @@ from agent_core.budget import Limits
 from agent_core.chat_models import chat_model
 from agent_core.checkpoints import FencedSaver, Pool, pool_open
 from agent_core.errors import ModelFailed, RunCancelled, RunDrained, StaleAttempt
-from agent_core.graph import graph_compile, recursion_limit
+from agent_core.graph import REPEATABLE, graph_compile, recursion_limit
 from agent_core.graph_state import State
 from agent_core.host import Parts
 from agent_core.runs.claims import run_claim, run_hand_back
@@ -184,7 +184,8 @@ def _advance(run: Run, host: DjangoHost) -> bool:
         passes=DATABASE_ERRORS,
     )
     graph = copy(compiled())
-    graph.checkpointer = FencedSaver(saver_pool(), partial(_fence, run.pk, run.attempt))
+    fence = partial(_fence, run.pk, run.attempt)
+    graph.checkpointer = FencedSaver(saver_pool(), fence, repeatable=REPEATABLE)
     config: RunnableConfig = {
         "configurable": {"thread_id": str(run.pk)},
         "recursion_limit": recursion_limit(parts.limits),
