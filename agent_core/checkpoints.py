@@ -10,10 +10,12 @@ from typing import Any, Final
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.postgres import PostgresSaver
 from psycopg import Connection, Cursor
+from psycopg.errors import DivisionByZero
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool
 
 from agent_core import faults
+from agent_core.errors import StaleAttempt
 
 Pool = ConnectionPool[Connection[DictRow]]
 PULL: Final = "__pregel_pull"
@@ -60,9 +62,10 @@ def setup(conninfo: str) -> None:
 class FencedSaver(PostgresSaver):
     """A saver of one attempt. `fence` runs inside the transaction of every write.
 
-    It is given the cursor and must lock and check the owner of the run, raising StaleAttempt when
-    another attempt has begun. What the steps in `repeatable` have come to is stored with the
-    checkpoint that follows and not before it as well: after a death in between they run again.
+    It is given the cursor and must send one statement that locks the owner of the run, and that
+    divides by zero when another attempt has begun; the write then raises StaleAttempt. What the
+    steps in `repeatable` have come to is stored with the checkpoint that follows and not before it
+    as well: after a death in between they run again.
     """
 
     def __init__(
@@ -94,11 +97,22 @@ class FencedSaver(PostgresSaver):
                 with connection.cursor(binary=True, row_factory=dict_row) as cursor:
                     yield cursor
                 return
-            # Sent in one go: the fence's answer is the only one that is waited for before the end.
-            with (
-                connection.pipeline(),
-                faults.commit("checkpoint", connection.transaction()),
-                connection.cursor(binary=True, row_factory=dict_row) as cursor,
-            ):
-                self._fence(cursor)
-                yield cursor
+            cursor = connection.cursor(binary=True, row_factory=dict_row)
+            try:
+                with faults.commit("checkpoint", _at_once(connection, cursor)):
+                    self._fence(cursor)
+                    yield cursor
+            except DivisionByZero:
+                raise StaleAttempt from None
+
+
+@contextmanager
+def _at_once(connection: Connection[DictRow], cursor: Cursor[DictRow]) -> Iterator[None]:
+    """Send a transaction without waiting for the answers in between; one failure fails it all.
+
+    A failed one is rolled back when its connection returns to the pool.
+    """
+    with connection.pipeline():
+        cursor.execute("BEGIN")
+        yield
+        cursor.execute("COMMIT")
