@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from django.db import connection
 
 from agent_core.runs.models import Conversation, Event
 from agent_core.runs.services import conversation_start
+from exports.kinds import KINDS
 from exports.models import Export
 from exports.services import export_request
 from payments.models import Customer, Payment, PaymentMethod, Refund, Team
@@ -203,3 +205,22 @@ def mailbox(redis_url: str) -> Iterator[Mailbox]:
     box = Mailbox(redis_url)
     yield box
     box.close()
+
+
+def done(export: Export) -> Export:
+    """Return an export as it stands now."""
+    export.refresh_from_db()
+    return export
+
+
+def during(patch: pytest.MonkeyPatch, at: int, then: Callable[[], object]) -> None:
+    """Do something when the writer has written that many rows."""
+    cells, seen = KINDS["payments"].cells, iter(range(1, 10**9))
+
+    def counted(row: Any) -> Sequence[Any]:
+        if next(seen) == at:
+            then()
+        return cells(row)
+
+    kind = replace(KINDS["payments"], cells=counted)
+    patch.setitem(KINDS, "payments", kind)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,11 +15,9 @@ from django.core.files.storage import default_storage
 from django.db import OperationalError, connections
 from django.utils import timezone
 
-from agent_core.runs import drain
 from agent_core.runs.models import Conversation
 from exports import services_write
 from exports.formats.csv import CsvFormat
-from exports.kinds import KINDS
 from exports.models import Export
 from exports.services import export_cancel
 from exports.services_write import export_write
@@ -30,8 +27,9 @@ from payments.models import Customer, Payment, Team
 from tests.exports.conftest import (
     MARCH,
     Ask,
-    Mailbox,
     customer_of,
+    done,
+    during,
     events,
     files,
     payment_of,
@@ -47,24 +45,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def rows_of(export: Export) -> list[list[str]]:
     with default_storage.open(export.file) as file:
         return list(csv.reader(io.StringIO(file.read().decode("utf-8-sig"), newline="")))
-
-
-def done(export: Export) -> Export:
-    export.refresh_from_db()
-    return export
-
-
-def during(patch: pytest.MonkeyPatch, at: int, then: Callable[[], object]) -> None:
-    """Do something when the writer has written that many rows."""
-    cells, seen = KINDS["payments"].cells, iter(range(1, 10**9))
-
-    def counted(row: Any) -> Sequence[Any]:
-        if next(seen) == at:
-            then()
-        return cells(row)
-
-    kind = replace(KINDS["payments"], cells=counted)
-    patch.setitem(KINDS, "payments", kind)
 
 
 def test_the_file_holds_the_payments_of_the_period_and_of_the_team(
@@ -369,28 +349,6 @@ def test_a_cancelled_export_stops_at_its_next_step_and_leaves_no_file(
     assert export_write(export.pk) is False
     assert done(export).state == ExportState.CANCELLED
     assert (export.rows_done, export.file, files()) == (500, "", [])
-
-
-def test_an_export_is_handed_back_when_its_worker_leaves_and_the_next_one_makes_the_file(
-    ask: Ask, customer: Customer, monkeypatch: pytest.MonkeyPatch, mailbox: Mailbox
-) -> None:
-    """The writer is in the middle; its worker is told to leave; nobody waits for the lease."""
-    payments_many(customer, 2000)
-    export = ask()
-    mailbox.clear()
-    during(monkeypatch, 600, drain.leave)
-    try:
-        assert export_write(export.pk) is False
-    finally:
-        drain.stay()
-    assert done(export).state == ExportState.QUEUED
-    assert (export.attempt, export.rows_done, files()) == (1, 500, [])
-    assert mailbox.ids() == [str(export.pk)]
-    monkeypatch.undo()
-
-    assert export_write(export.pk)
-    assert done(export).state == ExportState.READY
-    assert (export.attempt, export.rows_done) == (2, export.rows_total)
 
 
 def test_a_cancel_while_the_file_is_stored_leaves_no_file(
