@@ -34,7 +34,7 @@ PAUSES_SHOWN: Final = 5
 
 QUEUES: Final[Mapping[str, Any]] = {
     "turns": gettext_lazy("requests of staff"),
-    "quarantine": gettext_lazy("requests whose worker has died, one at a time"),
+    "quarantine": gettext_lazy("requests whose worker has died, each in a process of its own"),
     "exports": gettext_lazy("exports"),
     "maintenance": gettext_lazy("sweeps and settling"),
 }
