@@ -9,8 +9,9 @@ from celery.signals import heartbeat_sent, setup_logging, worker_shutdown
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.demo")
 
-# Whoever asks for threads gets ours, which does not wait for a silent model when it leaves.
+# Whoever asks for threads or children gets ours, which do not wait for a silent model on leaving.
 ALIASES["threads"] = "config.pool:TaskPool"
+ALIASES["prefork"] = "config.pool:ChildPool"
 
 app = Celery("countersign")
 app.config_from_object("django.conf:settings", namespace="CELERY")

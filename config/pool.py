@@ -1,16 +1,19 @@
-"""The thread pool of our workers: on leaving it waits for work that counts, not for silent models.
+"""The pools of our workers: on leaving they wait for work that counts, not for silent models.
 
-Celery's own waits for every thread, and so does the interpreter at its end. A thread whose run has
-been handed back does nothing more than wait for a provider's answer that nobody will read.
+Celery's own wait for every thread or child, and so does the interpreter at its end. A thread whose
+run has been handed back does nothing more than wait for a provider's answer that nobody will read.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Final
 
+from celery.concurrency.prefork import TaskPool as ForkPool
 from celery.concurrency.thread import TaskPool as ThreadPool
 
 log = logging.getLogger(__name__)
@@ -42,6 +45,39 @@ class TaskPool(ThreadPool):
         self.executor.shutdown(wait=False, cancel_futures=True)
         while len(left := set(self._tasks)) > _handed_back():
             wait(left, timeout=LOOK_SECONDS)
+
+
+class ChildPool(ForkPool):
+    """Celery's pool of child processes, whose children do not wait for a silent model either."""
+
+    def apply_async(
+        self,
+        target: Callable[..., Any],
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Any:
+        """Have a task done in a child, beside the thread that speaks to the parent."""
+        return super().apply_async(beside, (target, args or (), kwargs or {}), {}, **options)
+
+
+NOTHING: Final = (0, None, 0.0)
+"""What a child tells of a task that has come to nothing: it did not fail, and took no time."""
+
+
+def beside(target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Run a task in a thread of its own; return what it did, or nothing once it is left behind."""
+    from agent_core.runs import leases
+
+    over = threading.Event()
+    leases.when_handed_back(over.set)
+    done = ThreadPoolExecutor(1, "task").submit(target, *args, **kwargs)
+    done.add_done_callback(lambda _done: over.set())
+    over.wait()
+    if done.done():
+        return done.result()
+    log.info("task.left", extra={"handed_back": _handed_back()})
+    return NOTHING
 
 
 def _handed_back() -> int:

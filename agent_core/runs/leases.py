@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
 from django.conf import settings
@@ -75,6 +75,8 @@ class Keeper:
         if drain.leaving():
             for run, host in held:
                 self._abandon(run, host)
+            if self.handed_back():
+                _when_handed_back()
         if time.monotonic() - self._renewed < settings.RUN_LEASE_SECONDS / 3:
             return
         self._renewed = time.monotonic()
@@ -85,12 +87,26 @@ class Keeper:
     def _abandon(self, run: Run, host: DjangoHost) -> None:
         """Hand a run back that waits for a model: a silent provider cannot be waited for."""
         if host.thinking and not host.lost:
-            host.lost = True
-            with suppress(StaleAttempt):
+            try:
                 run_hand_back(run)
+            except StaleAttempt:
+                # It ended, or is somebody else's, meanwhile.
+                pass
+            except Error:
+                # The row still says that it runs here, so nobody may count on it: look again.
+                logger.warning("run.not_handed_back", extra={"run": str(run.pk)})
+                return
+            host.lost = True
 
 
 _keeper = Keeper()
+
+
+def _nothing() -> None:
+    """Be told, and do nothing."""
+
+
+_when_handed_back: Callable[[], None] = _nothing
 
 
 def _anew() -> None:
@@ -109,6 +125,15 @@ def handed_back() -> int:
     to find its run lost, and every write of it is fenced.
     """
     return _keeper.handed_back()
+
+
+def when_handed_back(act: Callable[[], None]) -> None:
+    """Do something each time a look leaves threads behind that only wait for a model.
+
+    It is done in the keeper's thread.
+    """
+    global _when_handed_back
+    _when_handed_back = act
 
 
 def lease_kept(run: Run, host: DjangoHost) -> AbstractContextManager[None]:

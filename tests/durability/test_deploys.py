@@ -34,6 +34,8 @@ LEAVES_IN = 20
 
 PATIENCE = 90
 
+Start = Callable[..., Worker]
+
 
 @pytest.fixture
 def model(settings: Any) -> Iterator[HeldModel]:
@@ -46,13 +48,14 @@ def model(settings: Any) -> Iterator[HeldModel]:
 @pytest.fixture
 def start(
     tmp_path: Path, database_url: str, processor: Processor, model: HeldModel, queues: None
-) -> Iterator[Callable[[], Worker]]:
+) -> Iterator[Start]:
     """Start workers; whatever is left of them ends with the test."""
     started: list[Worker] = []
 
-    def begin() -> Worker:
+    def begin(pool: str = "threads") -> Worker:
         made = Worker(
             tmp_path,
+            pool=pool,
             DATABASE_URL=database_url,
             SANDBOX_URL=processor.url,
             PAYMENT_TIMEOUT_SECONDS="20",
@@ -107,21 +110,18 @@ def desk(processor: Processor, transactional_db: None) -> Desk:
     return made
 
 
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
 def test_a_worker_leaves_in_time_whatever_it_is_in_the_middle_of_and_nothing_is_lost(
-    desk: Desk,
-    processor: Processor,
-    model: HeldModel,
-    start: Callable[[], Worker],
-    settings: Any,
+    desk: Desk, processor: Processor, model: HeldModel, start: Start, settings: Any, *, pool: str
 ) -> None:
     """SIGTERM while one run waits for a silent model and another for the processor.
 
-    The first is handed back and its thread left behind; the second's refund ends as it ended. A
-    second worker goes on with both, and leaves when it is idle.
+    The first is handed back and its thread, or its process, left behind; the second's refund ends
+    as it ended. A second worker goes on with both, and leaves when it is idle.
     """
     settings.CHAT_MODEL = "offline:planner"
     refund = asked(desk.ana, f"refund 5.00 EUR of {desk.payment.reference} because it broke")
-    first = start()
+    first = start(pool)
     until(Review.objects.exists, "the review")
     model.hold()
     settings.CHAT_MODEL = NAME
@@ -135,14 +135,15 @@ def test_a_worker_leaves_in_time_whatever_it_is_in_the_middle_of_and_nothing_is_
     assert leaves(first) < LEAVES_IN
 
     silent.refresh_from_db()
-    assert (silent.state, silent.attempt, silent.quarantined) == (RunState.QUEUED, 1, False)
+    # The attempts are not counted: its message may come back here before the consumer is closed.
+    assert (silent.state, silent.quarantined) == (RunState.QUEUED, False)
     # The try was waited for: its end, whichever it is, stands in the ledger.
     assert Intent.objects.filter(tries=1).count() == 1
     refund.refresh_from_db()
     assert not refund.quarantined
 
     model.release()
-    second = start()
+    second = start(pool)
     until(lambda: all(state in RUN_FINAL for state, _attempt in states()), "the ends")
     assert leaves(second) < LEAVES_IN
     assert StopRecord.objects.count() == 2
@@ -153,7 +154,7 @@ def test_a_worker_leaves_in_time_whatever_it_is_in_the_middle_of_and_nothing_is_
     assert "lease_expired" not in first.log.read_text() + second.log.read_text()
 
 
-def _rolled(start: Callable[[], Worker], owner: User, rounds: int) -> list[Run]:
+def _rolled(start: Start, owner: User, rounds: int) -> list[Run]:
     """Replace two workers one after the other, so often, while a turn comes every moment."""
     workers = [start(), start()]
     runs = [asked(owner, f"Parcel {number}") for number in range(4)]
@@ -170,7 +171,7 @@ def _rolled(start: Callable[[], Worker], owner: User, rounds: int) -> list[Run]:
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.full)])
 def test_a_rolling_restart_under_load_loses_nothing_and_doubles_nothing(
-    rounds: int, desk: Desk, start: Callable[[], Worker]
+    rounds: int, desk: Desk, start: Start
 ) -> None:
     runs = _rolled(start, desk.ana, rounds)
     ids = [run.pk for run in runs]

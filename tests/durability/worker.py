@@ -19,14 +19,15 @@ LEASE_SECONDS: Final = 2
 class Worker:
     """One worker process for turns, quarantine and maintenance."""
 
-    def __init__(self, folder: Path, **variables: str) -> None:
+    def __init__(self, folder: Path, *, pool: str = "threads", **variables: str) -> None:
+        self.pool = pool
         self.variables = {**os.environ, "RUN_LEASE_SECONDS": str(LEASE_SECONDS), **variables}
         self.log = folder / f"worker-{time.monotonic_ns()}.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it; what lies in the queues is taken as soon as it is up."""
-        command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--pool", "threads"]
+        command = [sys.executable, "-m", "celery", "-A", "config", "worker", "--pool", self.pool]
         command += ["-c", "4", "-Q", "turns,quarantine,maintenance", "--without-mingle"]
         command += ["--without-gossip", "--loglevel", "INFO"]
         with self.log.open("wb") as log:
