@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -21,6 +22,8 @@ from weakref import WeakKeyDictionary
 import redis.asyncio
 from django.conf import settings
 from django.db import Error, connection
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from agent_core.runs import live
@@ -33,6 +36,9 @@ LOOK_SECONDS: Final = 5.0
 
 AWAY_SECONDS: Final = 1.0
 """How long to wait before Redis, or Postgres, is tried again."""
+
+QUIET_SECONDS: Final = 15.0
+"""How long Redis may say nothing before it is asked whether it is there, and then to answer."""
 
 PAGE: Final = 200
 """The most events that are read for one conversation at once."""
@@ -50,24 +56,25 @@ class Listener:
     conversation: str
     last: int
     wake: Callable[[str], None]
+    behind: bool = False
+    """An event found no room: until the browser has taken what is kept, nothing is read for it."""
     _items: asyncio.Queue[Item] = field(default_factory=lambda: asyncio.Queue(ROOM))
-    _behind: bool = False
 
     async def next(self) -> Item:
         """Wait for what comes next."""
-        if self._behind and self._items.empty():
-            self._behind = False
+        if self.behind and self._items.empty():
+            self.behind = False
             self.wake(self.conversation)
         return await self._items.get()
 
     def offer_event(self, event: EventRow) -> None:
         """Hand an event over unless it was seen before or an earlier one found no room."""
-        if event.id <= self.last or self._behind:
+        if event.id <= self.last or self.behind:
             return
         try:
             self._items.put_nowait(event)
         except asyncio.QueueFull:
-            self._behind = True
+            self.behind = True
         else:
             self.last = event.id
 
@@ -86,6 +93,8 @@ class Hub:
         self._woken = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._pubsub: redis.asyncio.client.PubSub | None = None
+        self._tuned: set[str] = set()
+        self._tuning = asyncio.Lock()
 
     @contextmanager
     def listening(self, conversation_id: UUID, last: int) -> Iterator[Listener]:
@@ -96,7 +105,7 @@ class Hub:
         if not self._tasks:
             self._tasks = [_task(self._listen()), _task(self._read())]
         elif first:
-            self._tasks.append(_task(self._subscribe(listener.conversation)))
+            self._tasks.append(_task(self._tune_quietly()))
         self.wake(listener.conversation)
         try:
             yield listener
@@ -117,7 +126,7 @@ class Hub:
             return
         del self._listeners[listener.conversation]
         if self._listeners:
-            self._tasks.append(_task(self._unsubscribe(listener.conversation)))
+            self._tasks.append(_task(self._tune_quietly()))
             return
         for task in self._tasks:
             task.cancel()
@@ -126,14 +135,18 @@ class Hub:
     async def _listen(self) -> None:
         """Take ticks and text from Redis, for ever; what was missed meanwhile is read."""
         while True:
-            client = redis.asyncio.Redis.from_url(settings.REDIS_URL, decode_responses=True)
-            pubsub = self._pubsub = client.pubsub()
+            # One try: after any error all that is wanted then is asked for anew, in one place.
+            client = redis.asyncio.Redis.from_url(
+                settings.REDIS_URL,
+                decode_responses=True,
+                socket_connect_timeout=2,
+                retry=Retry(NoBackoff(), 0),
+            )
+            pubsub = client.pubsub()
+            self._pubsub, self._tuned = pubsub, set()
             try:
-                await pubsub.subscribe(*map(live.channel, self._listeners))
-                while True:
-                    message = await pubsub.get_message(timeout=None)
-                    if message is not None:
-                        self._take(message)
+                await self._tune()
+                await self._take_all(pubsub)
             except (RedisError, RuntimeError, OSError) as error:
                 logger.warning("stream.redis_away", extra={"error": type(error).__name__})
             finally:
@@ -145,12 +158,32 @@ class Hub:
             self.wake(*self._listeners)
             await asyncio.sleep(AWAY_SECONDS)
 
+    async def _take_all(self, pubsub: redis.asyncio.client.PubSub) -> None:
+        """Take what comes, for as long as Redis says something or answers.
+
+        A line that was dropped on its way without a word is mute for ever.
+        """
+        asked = False
+        while True:
+            _end_if_cancelled()
+            message = await pubsub.get_message(timeout=QUIET_SECONDS)
+            if message is not None:
+                asked = False
+                self._take(message)
+            elif asked:
+                raise redis.exceptions.TimeoutError
+            else:
+                asked = True
+                await pubsub.ping()
+
     def _take(self, message: Mapping[str, Any]) -> None:
+        if message["type"] not in ("subscribe", "message"):
+            return
         conversation = live.conversation_of(message["channel"])
         listeners = self._listeners.get(conversation, ())
         if message["type"] == "subscribe":
             self.wake(conversation)
-        elif message["type"] == "message":
+        else:
             told = json.loads(message["data"])
             if isinstance(told, int):
                 if any(told > listener.last for listener in listeners):
@@ -159,48 +192,69 @@ class Hub:
             for listener in listeners:
                 listener.offer_text(told)
 
-    async def _subscribe(self, conversation: str) -> None:
-        if self._pubsub is not None:
-            # Without Redis the listening task subscribes to all of them once it is back.
-            with suppress(RedisError, OSError):
-                await self._pubsub.subscribe(live.channel(conversation))
+    async def _tune(self) -> None:
+        """Have Redis send what is listened to now, and nothing else; one change at a time."""
+        async with self._tuning:
+            pubsub = self._pubsub
+            if pubsub is None:
+                # The listening task tunes once Redis is back.
+                return
+            wanted = {live.channel(each) for each in self._listeners}
+            if new := wanted - self._tuned:
+                await pubsub.subscribe(*new)
+            if gone := self._tuned - wanted:
+                await pubsub.unsubscribe(*gone)
+            self._tuned = wanted
 
-    async def _unsubscribe(self, conversation: str) -> None:
-        if self._pubsub is not None and conversation not in self._listeners:
-            with suppress(RedisError, OSError):
-                await self._pubsub.unsubscribe(live.channel(conversation))
+    async def _tune_quietly(self) -> None:
+        # The listening task meets the same error, and begins anew.
+        with suppress(RedisError, OSError):
+            await self._tune()
 
     async def _read(self) -> None:
         """Read what is due, for all conversations that are due by then."""
-        with ThreadPoolExecutor(1, thread_name_prefix="events") as reader:
+        loop = asyncio.get_running_loop()
+        reader = ThreadPoolExecutor(1, thread_name_prefix="events")
+        look = loop.time() + LOOK_SECONDS
+        try:
             while True:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), LOOK_SECONDS)
-                if not self._woken.is_set():
+                    async with asyncio.timeout_at(look):
+                        await self._woken.wait()
+                if loop.time() >= look:
                     self._due.update(self._listeners)
-                self._woken.clear()
-                asked = {each: self._last(each) for each in self._due & self._listeners.keys()}
-                self._due.clear()
+                    look = loop.time() + LOOK_SECONDS
+                asked = self._asked()
                 try:
-                    events = await asyncio.get_running_loop().run_in_executor(
-                        reader, _events, asked
-                    )
+                    events = await loop.run_in_executor(reader, _events, asked)
                 except Error:
                     logger.warning("stream.database_away")
                     await asyncio.sleep(AWAY_SECONDS)
                     self.wake(*asked)
                 else:
-                    self._hand_out(events)
+                    self._hand_out(events, asked)
+        finally:
+            # A statement that hangs must not hold up the loop, and with it all other browsers.
+            reader.shutdown(wait=False)
 
-    def _last(self, conversation: str) -> int:
-        return min(listener.last for listener in self._listeners[conversation])
+    def _asked(self) -> dict[str, int]:
+        """Take what is due: after which event each conversation is to be read."""
+        self._woken.clear()
+        asked = {}
+        for conversation in self._due & self._listeners.keys():
+            lasts = [each.last for each in self._listeners[conversation] if not each.behind]
+            if lasts:
+                asked[conversation] = min(lasts)
+        self._due.clear()
+        return asked
 
-    def _hand_out(self, events: list[EventRow]) -> None:
-        counts: dict[str, int] = {}
+    def _hand_out(self, events: list[EventRow], asked: Mapping[str, int]) -> None:
+        counts = Counter(event.conversation for event in events)
         for event in events:
-            counts[event.conversation] = counts.get(event.conversation, 0) + 1
             for listener in self._listeners.get(event.conversation, ()):
-                listener.offer_event(event)
+                # Who came, or caught up, during the reading may lack what is before these.
+                if listener.last >= asked[event.conversation]:
+                    listener.offer_event(event)
         self.wake(*(conversation for conversation, count in counts.items() if count == PAGE))
 
 
@@ -209,6 +263,16 @@ def _events(asked: Mapping[str, int]) -> list[EventRow]:
         return events_after_all(asked, PAGE) if asked else []
     finally:
         connection.close()
+
+
+def _end_if_cancelled() -> None:
+    """Raise once more what ended the present task, in case whom it waited for has swallowed it.
+
+    On Python 3.11 `asyncio.wait_for`, by which the Redis client sends, can do so.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

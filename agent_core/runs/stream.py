@@ -14,7 +14,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
-from django.db import connection
+from django.db import Error, connection
 
 from agent_core.runs import live
 from agent_core.runs.hub import hub
@@ -74,6 +74,10 @@ async def _start(conversation_id: UUID, last_event_id: str | None) -> int | None
 def _asked(still_open: Callable[[], bool]) -> bool:
     try:
         return still_open()
+    except Error:
+        # The database is away, and so is all that could be read; it is asked again. A browser whose
+        # stream ends now would meet an error page, and come back for no more.
+        return True
     finally:
         connection.close()
 

@@ -11,7 +11,7 @@ import redis.asyncio
 import redis.exceptions
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import OperationalError, connection
 
 from agent_core.runs import hub, live, services, stream
 from agent_core.runs.models import Conversation, Event, Run
@@ -180,6 +180,26 @@ def test_a_reader_who_may_no_longer_look_is_let_go_at_the_next_heartbeat(
     frames = async_to_sync(collect)()
 
     assert frames.count(stream.HEARTBEAT) == 2
+
+
+def test_a_stream_stays_open_while_nobody_can_say_whether_its_reader_may_look(
+    conversation: Conversation, tom: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database is away for two heartbeats; then it says no."""
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.0)
+    asked: list[bool] = []
+
+    def still_open() -> bool:
+        asked.append(True)
+        if len(asked) < 3:
+            raise OperationalError("away")
+        return False
+
+    async def collect() -> list[bytes]:
+        async with asyncio.timeout(10):
+            return [frame async for frame in conversation_stream(conversation.pk, None, still_open)]
+
+    assert async_to_sync(collect)().count(stream.HEARTBEAT) == 2
 
 
 def test_a_stream_opened_while_redis_is_away_carries_text_once_it_is_back(
