@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -10,17 +10,12 @@ import pytest
 from psycopg import sql
 
 from agent_core.runs.models import Message, Run, StopRecord
-from agent_core.runs.states import RunState
 from tests.durability.model import HeldModel
 from tests.durability.own import broker, db, model, product, variables
 from tests.durability.product import LEASE_SECONDS, Person, Product, ended
 from tests.durability.servers import (
-    Server,
     administration,
-    orm_at,
-    postgres_own,
     sessions_end,
-    short_folder,
     until,
 )
 from tests.journeys.databases import let_go
@@ -112,10 +107,12 @@ def test_postgres_gone_during_a_model_call_is_waited_for_and_the_turn_ends_once(
         cut(db)
         model.release()
         # What somebody sends meanwhile is refused in a sentence, and so stays in their draft.
-        refused = person.send("sent while postgres was away", key)
+        with ThreadPoolExecutor() as others:
+            asked = others.submit(product.readiness)
+            refused = person.send("sent while postgres was away", key)
+            status, parts = asked.result()
         assert refused.status_code in (500, 503)
         assert refused.json()["error"]
-        status, parts = product.readiness()
         assert (status, parts["database"]) == (503, False)
         until_gone(product, LEASE_SECONDS)
     finally:
@@ -135,55 +132,3 @@ def until_gone(product: Product, seconds: float) -> None:
     """Wait until the worker has noticed, and for so long as a lease holds."""
     noticed = ("lease_not_renewed", "database_lost", "sweep.database_lost")
     until(lambda: any(word in product.log("worker-turns") for word in noticed), "the notice")
-
-
-@pytest.fixture
-def postgres() -> Iterator[Server]:
-    """Run a Postgres to be killed, with all tables; the ORM speaks to it."""
-    with short_folder() as folder:
-        server = postgres_own(folder)
-        try:
-            with orm_at(server.url):
-                yield server
-        finally:
-            server.stop()
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("away", [0.0, 8.0])
-@pytest.mark.usefixtures("db")
-def test_a_postgres_killed_in_a_model_call_comes_back_and_the_turn_ends_once(
-    postgres: Server,
-    broker: Server,
-    model: HeldModel,
-    tmp_path_factory: pytest.TempPathFactory,
-    away: float,
-) -> None:
-    """A server of its own, ended by SIGKILL: back at once after recovery, and beyond the lease."""
-    product = Product(
-        tmp_path_factory.mktemp("killed"),
-        {
-            "DATABASE_URL": postgres.url,
-            "REDIS_URL": broker.url,
-            "RUN_LEASE_SECONDS": str(LEASE_SECONDS),
-            **model.variables,
-        },
-    )
-    product.web()
-    product.beat()
-    product.worker()
-    try:
-        product.ready()
-        before = product.pids()
-        run = held(model, Person(product), "killed in the call")
-        assert Run.objects.get(pk=run.pk).state == RunState.RUNNING
-        postgres.restart(away=away)
-        let_go()
-        model.release()
-        assert ended(run, seconds=90) == ["completed"]
-        once(run, "killed in the call")
-        assert product.pids() == before
-        base = session_count(postgres.url)
-        assert base < 30
-    finally:
-        product.stop()
