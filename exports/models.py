@@ -15,6 +15,7 @@ from exports.states import EXPORT_ACTIVE, EXPORT_WORKING, ExportState
 class Export(models.Model):
     """One document of many rows, asked by one person; `attempt` fences what a worker writes.
 
+    `deaths` counts the attempts whose worker died, not those that a leaving one handed back.
     `filters` holds start, end (ISO days, both included), label and currency; `team_ids` whose
     rows the file holds. `conversation_id`, `run_id` and `call_id` are where it was asked.
     """
@@ -29,6 +30,7 @@ class Export(models.Model):
     fingerprint = models.CharField(max_length=64)
     state = models.CharField(max_length=10, choices=ExportState.choices, default=ExportState.QUEUED)
     attempt = models.PositiveIntegerField(default=0)
+    deaths = models.PositiveSmallIntegerField(default=0, db_default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
     rows_total = models.PositiveBigIntegerField(null=True, blank=True)
     rows_done = models.PositiveBigIntegerField(default=0)

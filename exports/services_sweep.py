@@ -9,7 +9,7 @@ from typing import Final
 
 from django.core.files.storage import default_storage
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
@@ -21,7 +21,7 @@ from exports.states import EXPORT_WORKING, ExportState
 
 log = logging.getLogger("exports")
 
-MOST_ATTEMPTS: Final = 3
+MOST_DEATHS: Final = 3
 LOST_SECONDS: Final = 60
 # One sweep takes so many of each; the next one goes on.
 BATCH: Final = 200
@@ -58,12 +58,18 @@ def _leases(now: datetime) -> tuple[int, int]:
     for export in Export.objects.filter(over, state__in=EXPORT_WORKING)[:BATCH]:
         # The lease may have been kept since it was read: ask again in the update.
         still = over & Q(attempt=export.attempt)
-        if export.attempt >= MOST_ATTEMPTS:
+        if export.deaths + 1 >= MOST_DEATHS:
             failed += _give_up(export, still, now)
             continue
         with faults.commit("export.requeue", transaction.atomic()):
             # The old lease stays: by it the sweep finds what is left behind if nobody goes on.
-            if export_move(export.pk, ExportState.QUEUED, where=still, enqueued_at=now):
+            if export_move(
+                export.pk,
+                ExportState.QUEUED,
+                where=still,
+                enqueued_at=now,
+                deaths=F("deaths") + 1,
+            ):
                 export_enqueue(export.pk)
                 requeued += 1
     return requeued, failed
@@ -77,7 +83,8 @@ def _give_up(export: Export, still: Q, now: datetime) -> int:
         export.pk,
         ExportState.FAILED,
         where=still,
-        failure=reason % {"times": export.attempt},
+        failure=reason % {"times": export.deaths + 1},
+        deaths=F("deaths") + 1,
         ended_at=now,
     )
 

@@ -10,11 +10,12 @@ import pytest
 from django.core.files.storage import default_storage
 from django.utils import timezone
 
+from agent_core.runs import drain
 from agent_core.runs.models import Conversation
 from exports import services_sweep, services_write
 from exports.models import Export
 from exports.moves import export_move
-from exports.services_sweep import MOST_ATTEMPTS, Swept, exports_sweep
+from exports.services_sweep import MOST_DEATHS, Swept, exports_sweep
 from exports.services_write import export_claim, export_write
 from exports.states import ExportState
 from payments.models import Customer, Payment
@@ -257,18 +258,40 @@ def test_after_three_deaths_the_export_fails_and_says_so(
     ask: Ask, conversation: Conversation, mailbox: Mailbox
 ) -> None:
     export = ask(conversation_id=conversation.pk)
-    for attempt in range(1, MOST_ATTEMPTS + 1):
+    for attempt in range(1, MOST_DEATHS + 1):
         claimed = export_claim(export.pk)
         assert claimed is not None
         assert claimed.attempt == attempt
         stall(export)
         swept = exports_sweep()
-        assert swept.failed == (1 if attempt == MOST_ATTEMPTS else 0)
+        assert swept.failed == (1 if attempt == MOST_DEATHS else 0)
     export.refresh_from_db()
     assert (export.state, export.attempt) == ("failed", 3)
     assert export.failure == "The export was interrupted 3 times. Please tell support."
     assert export_claim(export.pk) is None
     assert events(conversation.pk)[-1]["state"] == "failed"
+
+
+def test_workers_that_left_in_order_do_not_count_among_the_deaths(
+    ask: Ask, mailbox: Mailbox, customer: Customer
+) -> None:
+    """Two deploys and two deaths, in turn, and the third worker that lives ends the export."""
+    payments_many(customer, 600)
+    export = ask()
+    for _number in range(MOST_DEATHS - 1):
+        drain.leave()
+        try:
+            assert export_write(export.pk) is False
+        finally:
+            drain.stay()
+        export.refresh_from_db()
+        assert export.state == ExportState.QUEUED
+        export_claim(export.pk)
+        stall(export)
+        assert exports_sweep().failed == 0
+    assert export_write(export.pk)
+    export.refresh_from_db()
+    assert (export.state, export.attempt, export.deaths) == ("ready", 5, 2)
 
 
 def test_a_lease_that_was_kept_at_the_last_moment_is_not_taken(ask: Ask) -> None:

@@ -28,6 +28,9 @@ from tests.exports.conftest import Ask, Mailbox, events, payments_many
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
+SESSIONS = "exports-worker"
+"""How the workers' sessions are told from the pool of the test's own process."""
+
 Start = Callable[[], "subprocess.Popen[bytes]"]
 
 
@@ -47,6 +50,8 @@ def worker(
 ) -> Iterator[Start]:
     """Start workers that take exports only; all end with the test."""
     started: list[subprocess.Popen[bytes]] = []
+    joint = "&" if "?" in database_url else "?"
+    named = f"{database_url}{joint}application_name={SESSIONS}"
 
     def start() -> subprocess.Popen[bytes]:
         number = len(started)
@@ -57,7 +62,7 @@ def worker(
             process = subprocess.Popen(
                 command,
                 cwd=BASE_DIR,
-                env={**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url},
+                env={**os.environ, "DATABASE_URL": named, "REDIS_URL": redis_url},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -76,7 +81,8 @@ def _sessions() -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " WHERE datname = current_database() AND application_name = %s",
+            [SESSIONS],
         )
         return int(cursor.fetchone()[0])
 
@@ -139,6 +145,34 @@ def test_a_worker_that_is_killed_while_it_writes_is_followed_by_one_that_ends_it
     assert told == sorted(told)
     assert [path.name for path in (storage / "exports").glob(f"{export.pk.hex}*")] == [
         f"{export.pk.hex}-2.csv"
+    ]
+
+
+def test_a_worker_that_is_told_to_leave_hands_its_export_back_and_another_ends_it(
+    worker: Start, ask: Ask, customer: Customer, conversation: Conversation, storage: Path
+) -> None:
+    """SIGTERM in the middle of the rows: gone in time, no death counted, and no half file left."""
+    payments_many(customer, 60_000)
+    export = ask(conversation_id=conversation.pk)
+    first = worker()
+    assert waited(lambda: Export.objects.get().rows_done > 0)
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(20) == 0
+    export.refresh_from_db()
+    assert (export.state, export.deaths) == ("queued", 0)
+    # Its message may have come back here once more before the consumer was closed.
+    handed_back = export.attempt
+    assert not list(storage.glob(f"exports/{export.pk.hex}*"))
+    # Nobody sweeps: it was put back into its queue.
+    worker()
+    assert waited(lambda: Export.objects.get().state == "ready", 60)
+    export.refresh_from_db()
+    assert (export.attempt, export.deaths) == (handed_back + 1, 0)
+    assert export.rows_done == 60_001
+    told = [event["done"] for event in events(conversation.pk)]
+    assert told == sorted(told)
+    assert [path.name for path in storage.glob(f"exports/{export.pk.hex}*")] == [
+        f"{export.pk.hex}-{export.attempt}.csv"
     ]
 
 
