@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -34,42 +35,50 @@ class Acting:
     def __init__(self, run: Run, bind: Callable[[UUID, str], None]) -> None:
         self._run = run
         self._bind = bind
+        # The calls of a batch run side by side, and each voids what another may be reading.
+        self._lock = threading.Lock()
+        self._voided = 0
         self._said: tuple[str, ...] | None = None
         self._told: tuple[tuple[str, str], ...] | None = None
-        self._known: RunContext | None = None
-        self._read_at = 0.0
-        self._claimed = run.claimed_at is not None and (
-            (timezone.now() - run.claimed_at).total_seconds() < FRESH_SECONDS
-        )
+        self._known: tuple[float, RunContext] | None = None
 
     def context(self) -> RunContext:
         """Return who acts; read again when it is older than `FRESH_SECONDS`."""
-        if self._known is None or time.monotonic() - self._read_at > FRESH_SECONDS:
-            self._read_at = time.monotonic()
-            self._known = self._read()
-        return self._known
+        known = self._known
+        if known is None or time.monotonic() - known[0] > FRESH_SECONDS:
+            before = self._voided
+            known = (time.monotonic(), self._read())
+            with self._lock:
+                if before == self._voided:
+                    self._known = known
+                    self._told = known[1].told
+        return known[1]
 
     def answered(self) -> None:
         """Note that a call has answered: what tools have told is read anew."""
-        self._told = self._known = None
+        with self._lock:
+            self._voided += 1
+            self._told = self._known = None
 
     def changed(self) -> None:
         """Note that the conversation was bound."""
-        self._known = None
+        with self._lock:
+            self._voided += 1
+            self._known = None
 
     def _read(self) -> RunContext:
         run = self._run
-        if self._claimed:
+        if _just_claimed(run):
             # The claim has read both a moment ago.
             user, conversation = run.requester, run.conversation
-            self._claimed = False
         else:
             user = User.objects.get(pk=run.requester_id)
             conversation = Conversation.objects.get(pk=run.conversation_id)
-        if self._said is None:
-            self._said = _words(run)
-        if self._told is None:
-            self._told = _told(run.conversation_id)
+        said, told = self._said, self._told
+        if said is None:
+            said = self._said = _words(run)
+        if told is None:
+            told = _told(run.conversation_id)
         return RunContext(
             run_id=run.pk,
             attempt=run.attempt,
@@ -80,11 +89,17 @@ class Acting:
             team_ids=import_string(settings.RUN_SCOPE)(user),
             customer_id=conversation.customer_id,
             language=run.language,
-            words=self._said,
-            told=self._told,
+            words=said,
+            told=told,
             fence=partial(fence_check, run.pk, run.attempt),
             bind_customer=self._bind,
         )
+
+
+def _just_claimed(run: Run) -> bool:
+    if run.claimed_at is None:
+        return False
+    return (timezone.now() - run.claimed_at).total_seconds() < FRESH_SECONDS
 
 
 def _words(run: Run) -> tuple[str, ...]:

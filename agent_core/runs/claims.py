@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -86,13 +87,16 @@ def _claimable_hold(run_id: UUID, quarantined: bool) -> bool:
         return cursor.fetchone() is not None
 
 
-def leases_renew(attempts: Mapping[UUID, int]) -> set[UUID]:
+def leases_renew(
+    attempts: Mapping[UUID, int], session: BaseDatabaseWrapper | None = None
+) -> set[UUID]:
     """Prolong the claims on these runs; return those that belong to somebody else or have ended.
 
     A row that a step of ours has locked at this moment is left for the next time: one slow
-    transaction must not cost the other runs of the process their leases.
+    transaction must not cost the other runs of the process their leases. `session` is a connection
+    of the caller's own; without it the thread's is used.
     """
-    with connection.cursor() as cursor:
+    with (session or connection).cursor() as cursor:
         cursor.execute(
             "WITH held AS (SELECT run.id FROM runs_run run"
             " JOIN unnest(%s::uuid[], %s::int[]) AS ours (id, attempt)"
@@ -107,9 +111,11 @@ def leases_renew(attempts: Mapping[UUID, int]) -> set[UUID]:
                 settings.RUN_LEASE_SECONDS,
             ],
         )
-    rows = Run.objects.filter(pk__in=attempts, state=RunState.RUNNING)
-    ours = {pk for pk, attempt in rows.values_list("pk", "attempt") if attempts[pk] == attempt}
-    return set(attempts) - ours
+        cursor.execute(
+            "SELECT id, attempt FROM runs_run WHERE id = ANY(%s) AND state = %s",
+            [list(attempts), RunState.RUNNING],
+        )
+        return set(attempts) - {pk for pk, now in cursor.fetchall() if attempts[pk] == now}
 
 
 def fence_check(run_id: UUID, attempt: int) -> bool:
@@ -248,7 +254,10 @@ def lost_enqueue() -> None:
         lost = Q()
     for run in Run.objects.filter(lost, state__in=RUN_CLAIMABLE).order_by("created_at")[:BATCH]:
         with faults.commit("run.enqueue_again", transaction.atomic()):
-            run_enqueue_after_commit(run)
+            # One that is being claimed at this moment needs no message, and is not waited for.
+            rows = Run.objects.select_for_update(of=("self",), skip_locked=True)
+            if rows.filter(pk=run.pk, state__in=RUN_CLAIMABLE).exists():
+                run_enqueue_after_commit(run)
     in_line = (
         Run.objects.filter(state=RunState.PENDING)
         .values_list("conversation_id", flat=True)

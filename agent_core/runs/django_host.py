@@ -212,8 +212,10 @@ class DjangoHost:
             yield
 
     def call_began(self, call_id: UUID) -> None:
-        """Show that a call is being executed."""
+        """Show that a call is being executed, unless a person has just asked the run to stop."""
         with self._write("call.began"):
+            if self._cancelled:
+                raise RunCancelled
             call = self._stored(call_id)
             call.state = CallState.RUNNING
             call.started_at = call.started_at or timezone.now()

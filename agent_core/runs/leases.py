@@ -8,9 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import Error, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from agent_core.errors import StaleAttempt
 from agent_core.runs import drain
@@ -20,7 +22,10 @@ from agent_core.runs.models import Run
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
+CONNECT_SECONDS: Final = 2
+"""How long the keeper tries to connect; it tries again at its next look."""
+
+LOOK_SECONDS: Final = 1.0
 """How often the keeper looks whether a model call shall be abandoned."""
 
 
@@ -56,22 +61,24 @@ class Keeper:
 
     def _keep(self) -> None:
         """Look after what is held until nothing is."""
+        session = _session()
         while True:
             time.sleep(min(LOOK_SECONDS, settings.RUN_LEASE_SECONDS / 3))
             with self._lock:
                 held = list(self._held.values())
                 if not held:
                     self._thread = None
-                    return
+                    break
             try:
-                self._look(held)
-            except Error:
-                logger.warning("run.leases_not_renewed", extra={"runs": len(held)})
+                self._look(held, session)
+            except Exception:  # The boundary of the thread: without it every lease would run out.
+                logger.warning("run.leases_not_renewed", extra={"runs": len(held)}, exc_info=True)
+                _closed(session)
             finally:
-                with suppress(Error):
-                    connection.close()
+                _closed(connection)
+        _closed(session)
 
-    def _look(self, held: list[tuple[Run, DjangoHost]]) -> None:
+    def _look(self, held: list[tuple[Run, DjangoHost]], session: BaseDatabaseWrapper) -> None:
         if drain.leaving():
             for run, host in held:
                 self._abandon(run, host)
@@ -79,8 +86,9 @@ class Keeper:
                 _when_handed_back()
         if time.monotonic() - self._renewed < settings.RUN_LEASE_SECONDS / 3:
             return
+        mine = {run.pk: run.attempt for run, host in held if not host.lost}
+        gone = leases_renew(mine, session)
         self._renewed = time.monotonic()
-        gone = leases_renew({run.pk: run.attempt for run, host in held if not host.lost})
         for run, host in held:
             host.lost = host.lost or run.pk in gone
 
@@ -97,6 +105,23 @@ class Keeper:
                 logger.warning("run.not_handed_back", extra={"run": str(run.pk)})
                 return
             host.lost = True
+
+
+def _session() -> BaseDatabaseWrapper:
+    """Return a connection of the keeper's own.
+
+    It waits for no place in the pool: ten threads that wait for a lock must not cost every run of
+    the process its lease.
+    """
+    own = connection.copy(alias="leases")
+    options = own.settings_dict["OPTIONS"]
+    own.settings_dict["OPTIONS"] = {**options, "pool": None, "connect_timeout": CONNECT_SECONDS}
+    return own
+
+
+def _closed(session: Any) -> None:
+    with suppress(Error):
+        session.close()
 
 
 _keeper = Keeper()

@@ -42,6 +42,7 @@ def run_start(
     *,
     continues: Run | None,
     stop_mode: str = "",
+    quarantined: bool = False,
 ) -> Run:
     """Store a run in the caller's transaction, and bring it on if its conversation is free.
 
@@ -51,6 +52,7 @@ def run_start(
     alone = not others.exists()
     run = Run.objects.create(
         state=RunState.QUEUED if alone else RunState.PENDING,
+        quarantined=quarantined,
         conversation=conversation,
         requester=sender,
         message=message,
@@ -121,4 +123,12 @@ def _run_again(run: Run, states: frozenset[RunState], otherwise: str) -> Run:
             )
         if current.message.removed_at is not None or current.state not in states:
             raise RunRefused(otherwise)
-        return run_start(conversation, current.requester, current.message, continues=current)
+        # What has taken several processes down begins where it takes nobody else along.
+        suspect = current.state == RunState.PARKED
+        return run_start(
+            conversation,
+            current.requester,
+            current.message,
+            continues=current,
+            quarantined=suspect,
+        )

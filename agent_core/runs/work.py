@@ -89,7 +89,7 @@ FIRST_INPUT: Final[State] = {"batch": []}
 INTERRUPT: Final = "__interrupt__"
 """The key under which LangGraph streams that it pauses."""
 
-GIVE_BACK_TRIES = 8
+GIVE_BACK_TRIES = 60
 GIVE_BACK_ATTEMPTS = 10
 
 

@@ -1,5 +1,8 @@
 """Postgres and Redis: the named ones, else the embedded ones of the running product."""
 
+import sys
+from pathlib import Path
+
 import dj_database_url
 
 from config import env, runtime
@@ -26,8 +29,12 @@ DATABASES = {
 # within one, on a connection of their own.
 DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
 DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
-# By this the sweep knows our sessions from those of people at a terminal.
-DATABASES["default"]["OPTIONS"].setdefault("application_name", "countersign")
+# By this the sweep knows sessions of our processes from those of commands and people at a terminal,
+# which may well think for a while in mid-transaction.
+_COMMAND = Path(sys.argv[0]).name == "manage.py"
+DATABASES["default"]["OPTIONS"].setdefault(
+    "application_name", "countersign-command" if _COMMAND else "countersign"
+)
 DATABASES["default"]["OPTIONS"]["pool"] = {
     # Of each process, beside the one for checkpoints: bounded, and empty again after a burst.
     "min_size": 0,

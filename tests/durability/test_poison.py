@@ -226,7 +226,7 @@ def test_an_operator_lets_a_set_aside_run_go_on_as_its_requesters_and_once(
     again = services.run_requeue(run=run, actor=olga)
     assert services.run_requeue(run=run, actor=olga).pk == again.pk
     assert (again.requester, again.continues_id) == (ward.owner, run.pk)
-    assert standing(again) == ("queued", False, 0)
+    assert standing(again) == ("queued", True, 0)
     assert ward.take(again) == 0
     assert again.state == RunState.DONE
     assert Ticket.objects.get().requester == ward.owner
