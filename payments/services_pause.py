@@ -8,10 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from typing import Final, TypeVar
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from agent_core import faults
@@ -48,22 +50,32 @@ def refunds_stop(*, actor: User, reason: str) -> Pause:
     return _switched(actor, reason, stop)
 
 
-def refunds_go_on(*, actor: User, reason: str) -> Pause | None:
-    """Let refunds go on; return the pause that this ended, None when none held.
+def refunds_go_on(*, actor: User, reason: str, pause_id: UUID) -> Pause | None:
+    """End this pause, so that refunds go on; return it, or None when no pause held.
 
     Raises:
-        PauseRefused: the person may not, or gave no reason that can be kept.
+        PauseRefused: the person may not, gave no reason that can be kept, or another pause holds.
     """
 
     def go_on(why: str, now: Pause | None) -> Pause | None:
         if now is None:
             return None
+        if now.pk != pause_id:
+            # Begun for a reason that whoever asks has not read.
+            raise PauseRefused(_another_holds(now))
         now.resumed_by, now.resumed_at, now.resumed_reason = actor, timezone.now(), why
         now.save(update_fields=["resumed_by", "resumed_at", "resumed_reason"])
         log.warning("refunds.resumed", extra={"actor": actor.pk, "pause": str(now.pk)})
         return now
 
     return _switched(actor, reason, go_on)
+
+
+def _another_holds(now: Pause) -> str:
+    since = date_format(timezone.localtime(now.paused_at), "j F Y, H:i")
+    return _("That pause has ended; another one holds since {since}. Nothing was changed.").format(
+        since=since
+    )
 
 
 def _switched(actor: User, reason: str, switch: Callable[[str, Pause | None], ResultT]) -> ResultT:

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -70,16 +71,19 @@ def requeue(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def refunds(request: HttpRequest) -> HttpResponse:
-    """Pause all refunds, or let them go on."""
+    """Pause all refunds, or end the pause that the page showed."""
     actor = _operator(request)
-    reason, stop = request.POST.get("reason", ""), request.POST.get("do") == "pause"
+    reason, change = request.POST.get("reason", ""), request.POST.get("do")
+    shown = _id_of(request.POST.get("pause", ""))
     try:
-        if stop:
+        if change == "pause":
             refunds_stop(actor=actor, reason=reason)
             messages.warning(request, _("Refunds are paused."))
-        else:
-            refunds_go_on(actor=actor, reason=reason)
+        elif change == "resume" and shown is not None:
+            refunds_go_on(actor=actor, reason=reason, pause_id=shown)
             messages.success(request, _("Refunds go on."))
+        else:
+            raise BadRequest
     except PauseRefused as refusal:
         return _page(request, actor, typed=reason, error=str(refusal))
     return _back()
@@ -95,6 +99,13 @@ def _operator(request: HttpRequest) -> User:
         log.warning("scope.denied", extra={"page": "operator", "actor": viewer.pk})
         raise Http404
     return viewer
+
+
+def _id_of(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
 
 
 def _page(request: HttpRequest, viewer: User, typed: str = "", error: str = "") -> HttpResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -158,12 +159,60 @@ def test_refunds_are_paused_and_let_go_on_and_everybody_reads_it_at_the_next_pag
     assert all("Refunds are paused" in page for page in said)
     assert not any("books twice" in page for page in said)
 
-    enter(adam).post(reverse("operator-refunds"), {"do": "resume", "reason": "well again"})
+    enter(adam).post(reverse("operator-refunds"), ending(answer.content.decode()))
     assert refunds_pause() is None
     assert "Refunds are paused" not in words(enter(tom).get("/").content.decode())
     assert "well again" in shown(enter, adam)
     kept = Pause.objects.get()
     assert (kept.paused_by, kept.resumed_by) == (adam, adam)
+
+
+def ending(page: str) -> dict[str, str]:
+    """Return what the form of a page sends that shows a pause."""
+    fields = dict(re.findall(r'<input type="hidden" name="(do|pause)" value="([^"]+)">', page))
+    assert set(fields) == {"do", "pause"}
+    return fields | {"reason": "well again"}
+
+
+def test_an_old_page_does_not_end_a_later_pause_and_reads_that_it_holds(
+    enter: Enter, adam: User
+) -> None:
+    """Two pages show the first pause; it is ended, another begins; then the old page is sent."""
+    change = {"do": "pause", "reason": "the processor books twice"}
+    old = enter(adam).post(reverse("operator-refunds"), change, follow=True).content.decode()
+    enter(adam).post(reverse("operator-refunds"), ending(old))
+    enter(adam).post(reverse("operator-refunds"), {"do": "pause", "reason": "a wrong price list"})
+    holds = refunds_pause()
+
+    answer = enter(adam).post(reverse("operator-refunds"), ending(old))
+
+    assert answer.status_code == 422
+    assert "another one holds since" in words(answer.content.decode())
+    assert holds is not None
+    assert (refunds_pause(), ending(answer.content.decode())["pause"]) == (holds, str(holds.pk))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"do": ""},
+        {"do": "stop"},
+        {"do": "resume"},
+        {"do": "resume", "pause": "x"},
+        {"do": "Pause"},
+        {"do": "pause\0"},
+    ],
+)
+def test_what_is_no_form_of_the_page_changes_nothing(
+    enter: Enter, adam: User, change: dict[str, str]
+) -> None:
+    sent = change | {"reason": "why not"}
+    assert enter(adam).post(reverse("operator-refunds"), sent).status_code == 400
+    assert refunds_pause() is None
+    enter(adam).post(reverse("operator-refunds"), {"do": "pause", "reason": "a wrong price list"})
+    assert enter(adam).post(reverse("operator-refunds"), sent).status_code == 400
+    assert refunds_pause() is not None
 
 
 def test_without_a_reason_nothing_is_paused_and_what_was_typed_is_kept(

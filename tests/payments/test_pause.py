@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -52,7 +54,7 @@ def test_the_ledger_refuses_and_leaves_the_approval_for_later(
     desk: Desk, processor: Processor, olga: User
 ) -> None:
     review = desk.approved(desk.payment, 3000)
-    refunds_stop(actor=olga, reason="the processor books twice")
+    pause = refunds_stop(actor=olga, reason="the processor books twice")
     with pytest.raises(RefundsPaused) as refusal:
         refund(desk, review)
     assert str(refusal.value) == f"{SAID} Nothing was refunded."
@@ -63,7 +65,7 @@ def test_the_ledger_refuses_and_leaves_the_approval_for_later(
     assert text.startswith("PAY-1: Refunds are paused")
     assert (artifact["reason"], artifact["code"]) == ("policy_block", "refund.paused")
 
-    refunds_go_on(actor=olga, reason="the processor is well")
+    refunds_go_on(actor=olga, reason="the processor is well", pause_id=pause.pk)
     assert refund(desk, review).state == "succeeded"
     assert processor.refunded(desk.payment.processor_ref) == [3000]
 
@@ -102,14 +104,27 @@ def test_pausing_twice_is_one_pause_and_letting_go_on_twice_one_end(olga: User) 
     assert refunds_stop(actor=olga, reason="again") == first
     assert refunds_pause() == first
     assert first.reason == "the processor books twice"
-    assert refunds_go_on(actor=olga, reason="well again") == first
-    assert refunds_go_on(actor=olga, reason="well again") is None
+    assert refunds_go_on(actor=olga, reason="well again", pause_id=first.pk) == first
+    assert refunds_go_on(actor=olga, reason="well again", pause_id=first.pk) is None
     assert refunds_pause() is None
     kept = Pause.objects.get()
     assert (kept.paused_by, kept.resumed_by, kept.resumed_reason) == (olga, olga, "well again")
     assert kept.resumed_at is not None
     refunds_stop(actor=olga, reason="once more")
     assert Pause.objects.count() == 2
+
+
+def test_who_ends_a_pause_that_is_over_does_not_end_the_one_that_holds_now(olga: User) -> None:
+    """Adam reads the first pause; Olga ends it and begins another; Adam ends what he has read."""
+    first = refunds_stop(actor=olga, reason="the processor books twice")
+    refunds_go_on(actor=olga, reason="well again", pause_id=first.pk)
+    second = refunds_stop(actor=olga, reason="a wrong price list")
+    Pause.objects.filter(pk=second.pk).update(paused_at=datetime(2026, 4, 1, 9, 30, tzinfo=UTC))
+    with pytest.raises(PauseRefused, match="another one holds since 1 April 2026, "):
+        refunds_go_on(actor=olga, reason="the processor is well", pause_id=first.pk)
+    assert refunds_pause() == second
+    first.refresh_from_db()
+    assert first.resumed_reason == "well again"
 
 
 @pytest.mark.parametrize("reason", ["", " \n\t\0", "x" * 301])
@@ -121,9 +136,9 @@ def test_a_reason_is_needed(olga: User, reason: str) -> None:
 
 def test_the_right_is_read_anew_and_counts_for_both_ways(olga: User) -> None:
     assert olga.has_perm("payments.pause_refunds")
-    refunds_stop(actor=olga, reason="the processor books twice")
+    pause = refunds_stop(actor=olga, reason="the processor books twice")
     olga.user_permissions.clear()
-    for switch in (refunds_stop, refunds_go_on):
+    for switch in (refunds_stop, partial(refunds_go_on, pause_id=pause.pk)):
         with pytest.raises(PauseRefused, match="may not"):
             switch(actor=olga, reason="well again")
     assert refunds_pause() is not None
@@ -221,7 +236,7 @@ def test_a_waiting_review_stays_open_and_goes_through_later(
     desk, asked, olga = turn
     assert asked.worked().state == RunState.WAITING
     review = Review.objects.get()
-    refunds_stop(actor=olga, reason="the processor books twice")
+    pause = refunds_stop(actor=olga, reason="the processor books twice")
     for changes in (None, {"amount": "4.00"}):
         with pytest.raises(ReviewRefused, match="paused by operations for now, so this cannot be"):
             review_approve(review_id=review.pk, actor=desk.lea, channel="desk", changes=changes)
@@ -229,7 +244,7 @@ def test_a_waiting_review_stays_open_and_goes_through_later(
     assert (review.state, asked.worked().state) == (State.PENDING, RunState.WAITING)
     assert ReviewDecision.objects.filter(accepted=False).count() == 2
 
-    refunds_go_on(actor=olga, reason="well again")
+    refunds_go_on(actor=olga, reason="well again", pause_id=pause.pk)
     review_approve(review_id=review.pk, actor=desk.lea, channel="desk")
     assert asked.worked().state == RunState.DONE
     assert processor.refunded(desk.payment.processor_ref) == [500]
