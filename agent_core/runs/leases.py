@@ -11,16 +11,18 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import Error, connection
+from django.db import Error, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from agent_core.errors import StaleAttempt
-from agent_core.runs import drain
-from agent_core.runs.claims import leases_renew, run_hand_back
+from agent_core.runs import claims, drain
+from agent_core.runs.claims import run_hand_back
 from agent_core.runs.django_host import DjangoHost
 from agent_core.runs.models import Run
 
 logger = logging.getLogger(__name__)
+
+ALIAS: Final = "leases"
 
 CONNECT_SECONDS: Final = 2
 """How long the keeper tries to connect; it tries again at its next look."""
@@ -78,7 +80,9 @@ class Keeper:
                 _closed(connection)
         _closed(session)
 
-    def _look(self, held: list[tuple[Run, DjangoHost]], session: BaseDatabaseWrapper) -> None:
+    def _look(
+        self, held: list[tuple[Run, DjangoHost]], session: BaseDatabaseWrapper | None = None
+    ) -> None:
         if drain.leaving():
             for run, host in held:
                 self._abandon(run, host)
@@ -87,7 +91,7 @@ class Keeper:
         if time.monotonic() - self._renewed < settings.RUN_LEASE_SECONDS / 3:
             return
         mine = {run.pk: run.attempt for run, host in held if not host.lost}
-        gone = leases_renew(mine, session)
+        gone = claims.leases_renew(mine, session)
         self._renewed = time.monotonic()
         for run, host in held:
             host.lost = host.lost or run.pk in gone
@@ -113,9 +117,11 @@ def _session() -> BaseDatabaseWrapper:
     It waits for no place in the pool: ten threads that wait for a lock must not cost every run of
     the process its lease.
     """
-    own = connection.copy(alias="leases")
+    own = connection.copy(alias=ALIAS)
     options = own.settings_dict["OPTIONS"]
     own.settings_dict["OPTIONS"] = {**options, "pool": None, "connect_timeout": CONNECT_SECONDS}
+    # Of this thread only; Django looks a connection up by its name when it connects.
+    connections[ALIAS] = own
     return own
 
 
