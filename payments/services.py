@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 from agent_core.errors import CountersignError
 from payments.models import Intent
 from payments.services_charges import charge_make
-from payments.services_intents import intent_claim, intent_try
+from payments.services_intents import intent_claim, intent_try, intents_due
 from payments.services_pause import refunds_go_on, refunds_stop
 from payments.services_refunds import refund_make
 from payments.services_settle import notices_post, reply_store
@@ -57,8 +57,7 @@ def intent_settle(*, intent_id: UUID) -> bool:
 
 def intents_settle() -> int:
     """Settle what is due, and post what is owed to conversations; return how many were settled."""
-    due = Intent.objects.filter(state=IntentState.OPEN, next_try_at__lte=timezone.now())
-    first = due.order_by("next_try_at").values_list("pk", flat=True)[:MOST_A_TICK]
+    first = intents_due().order_by("next_try_at").values_list("pk", flat=True)[:MOST_A_TICK]
     settled = sum(intent_settle(intent_id=intent_id) for intent_id in list(first))
     lately = timezone.now() - OWED_FOR
     owed = Intent.objects.filter(calls__waiting=True, settled_at__gte=lately)

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from agent_core import faults
@@ -24,12 +24,13 @@ from agent_core.errors import ContractBroken
 from payments.errors import IntentBusy
 from payments.gateways.base import Order, Reply, gateway_named
 from payments.locks import intent_lock, target_lock
-from payments.models import Intent, IntentCall
+from payments.models import Intent, IntentCall, Pause
 from payments.retries import ORPHAN_AFTER, key_outlived, next_try
 from payments.services_settle import reply_store
 from payments.states import IntentState, Operation
 
 _PAUSE_SECONDS: Final = 0.05
+_HELD: Final = Reply(state="unknown", detail="paused")
 
 ResultT = TypeVar("ResultT")
 
@@ -122,8 +123,7 @@ def intent_finish(started: Started, context: RunContext) -> Intent:
     if intent.state == IntentState.OPEN and intent.unknown_at is None:
         if not started.attached:
             # Made here, or by an attempt that died: the key makes a second try harmless.
-            _count_try(intent)
-            reply = intent_try(intent)
+            reply = intent_try(intent) if _count_try(intent) else _HELD
             return reply_store(intent=intent, reply=reply, call=started.call, context=context)
         intent = _awaited(intent)
     if intent.state == IntentState.OPEN:
@@ -131,10 +131,14 @@ def intent_finish(started: Started, context: RunContext) -> Intent:
     return intent
 
 
+def intents_due() -> QuerySet[Intent]:
+    """Select the open intents that may be tried now, for the first time or again."""
+    return _triable().filter(next_try_at__lte=timezone.now())
+
+
 def intent_claim(intent: Intent) -> bool:
     """Take the next try of an open intent when it is due; False when another has it."""
-    now = timezone.now()
-    due = Intent.objects.filter(pk=intent.pk, state=IntentState.OPEN, next_try_at__lte=now)
+    now, due = timezone.now(), intents_due().filter(pk=intent.pk)
     later = next_try(intent.tries + 1, now, settings.PAYMENT_TIMEOUT_SECONDS)
     # The wait is longer than a try takes, so that two tasks do not ask at once.
     lease = timedelta(seconds=2 * settings.PAYMENT_TIMEOUT_SECONDS)
@@ -190,11 +194,26 @@ def _connection_free() -> None:
     connection.close()
 
 
-def _count_try(intent: Intent) -> None:
-    now = timezone.now()
-    still_open = Intent.objects.filter(pk=intent.pk, state=IntentState.OPEN)
+def _triable() -> QuerySet[Intent]:
+    """Select the open intents without those that a pause holds.
+
+    Every try is counted before the line is used, so that one with none has certainly moved nothing
+    and can wait. An effect that a try has begun on may have happened: it is asked about.
+    """
+    pause = Pause.objects.filter(operation=OuterRef("operation"), resumed_at=None)
+    return Intent.objects.filter(Q(tries__gt=0) | ~Exists(pause), state=IntentState.OPEN)
+
+
+def _count_try(intent: Intent) -> bool:
+    """Count a call's own try; False when a pause holds it."""
     with faults.around("intent.try"):
-        still_open.update(tries=F("tries") + 1, next_try_at=now + ORPHAN_AFTER)
+        counted = (
+            _triable()
+            .filter(pk=intent.pk)
+            .update(tries=F("tries") + 1, next_try_at=timezone.now() + ORPHAN_AFTER)
+        )
+    # One that another has settled meanwhile is asked about once more; the key makes it harmless.
+    return bool(counted) or not Intent.objects.filter(pk=intent.pk, state=IntentState.OPEN).exists()
 
 
 def _awaited(intent: Intent) -> Intent:

@@ -1,6 +1,8 @@
 """Pause all refunds, and let them go on: a switch in the database that the ledger reads under lock.
 
-What has been sent is settled all the same; what is new is refused, and no waiting review is lost.
+While a pause holds, no refund is written and none is tried for the first time. One that was written
+and not tried stays open and goes out when refunds go on; one whose first try has begun may have been
+paid, so it is settled all the same. No waiting review is lost.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ ResultT = TypeVar("ResultT")
 def refunds_stop(*, actor: User, reason: str) -> Pause:
     """Pause all refunds; a pause that holds already stays as it is.
 
-    When this returns, no refund can begin any more: what was being written is written.
+    When this returns, no refund is written any more and no first try begins. A try that had begun
+    may still reach the processor, and is asked about until it is settled.
 
     Raises:
         PauseRefused: the person may not, or gave no reason that can be kept.
