@@ -1,8 +1,8 @@
 """Pause all refunds, and let them go on: a switch in the database that the ledger reads under lock.
 
-While a pause holds, no refund is written and none is tried for the first time. One that was written
-and not tried stays open and goes out when refunds go on; one whose first try has begun may have been
-paid, so it is settled all the same. No waiting review is lost.
+While a pause holds, no refund is written and none is tried for the first time. One that was
+written and not tried stays open and goes out when refunds go on; one whose first try has begun may
+have been paid, so it is settled all the same. No waiting review is lost.
 """
 
 from __future__ import annotations
