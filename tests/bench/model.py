@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -64,6 +65,24 @@ def gate_opened() -> threading.Event:
     return opened
 
 
+def waiting_at(gate: Path) -> Path:
+    """Return the folder that holds a file for each call that waits at this gate."""
+    return gate.with_suffix(".waiting")
+
+
+@contextmanager
+def noted() -> Iterator[None]:
+    """Let the measurement see that one more call waits, for as long as it does."""
+    folder = waiting_at(Path(os.environ[GATE]))
+    folder.mkdir(exist_ok=True)
+    place = folder / f"{os.getpid()}-{threading.get_ident()}"
+    place.touch()
+    try:
+        yield
+    finally:
+        place.unlink()
+
+
 def bench_label(name: str) -> str:
     """Name the model for people."""
     return f"Benchmark ({name})"
@@ -109,7 +128,8 @@ class BenchModel(BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         if self.gated:
-            gate_opened().wait()
+            with noted():
+                gate_opened().wait()
         for piece in PIECES:
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
         call = ToolCallChunk(

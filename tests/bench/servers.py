@@ -27,6 +27,7 @@ from config.embedded import postgres
 from config.embedded import redis as redis_server
 from config.home import redis_url
 from config.launcher import parts, preflight
+from tests.bench.model import GATE, waiting_at
 
 ROOT: Final = Path(__file__).parents[2]
 READY_SECONDS: Final = 180.0
@@ -73,6 +74,10 @@ class Product:
         """Return the file that lets the turns go on that wait for the model."""
         return self.folder / "gate"
 
+    def waiting(self) -> list[int]:
+        """List the process of each call that waits for the model at this moment."""
+        return [int(each.name.partition("-")[0]) for each in waiting_at(self.gate).glob("*-*")]
+
     @property
     def variables(self) -> dict[str, str]:
         """Return the environment of every process of the product."""
@@ -81,7 +86,7 @@ class Product:
             "DATABASE_URL": self.database_url,
             "REDIS_URL": self.redis_url,
             "COUNTERSIGN_HOME": str(self.folder / "home"),
-            "BENCH_GATE": str(self.gate),
+            GATE: str(self.gate),
             # As the product logs by default: it is part of what a turn costs.
             "LOG_LEVEL": "INFO",
         }

@@ -7,6 +7,15 @@ import pytest
 from tests.bench.servers import product_started
 from tests.bench.waiting import WANTED, held
 
+FEW = 8
+
+
+def test_one_worker_process_holds_eight_turns_that_wait_for_their_model() -> None:
+    with product_started(durable=False) as product:
+        seen = held(product, FEW, watched=1.0)
+        assert product.waiting() == []
+    assert (seen.at_once, seen.workers, seen.broken) == (FEW, 1, 0)
+
 
 @pytest.mark.full
 def test_one_worker_process_holds_sixty_four_turns_that_wait_for_their_model() -> None:

@@ -15,14 +15,8 @@ LOOK_SECONDS: Final = 0.2
 WATCHED_SECONDS: Final = 5.0
 WARM: Final = 8
 
-# A run waits for its model from the reset of the half-written text on.
-_THINKING: Final = (
-    "SELECT count(*) FROM runs_run run WHERE run.state = 'running' AND EXISTS"
-    " (SELECT 1 FROM runs_event told WHERE told.run_id = run.id AND told.kind = 'reset')"
-)
 _OPEN: Final = "SELECT count(*) FROM runs_run WHERE ended_at IS NULL"
 _BROKEN: Final = "SELECT count(*) FROM runs_run WHERE state <> 'done'"
-_WORKERS: Final = "SELECT count(DISTINCT worker) FROM runs_run WHERE state = 'running'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,7 @@ class Held:
         return (self.memory_then - self.memory_before) / max(self.at_once, 1)
 
 
-def held(product: Product, wanted: int = WANTED) -> Held:
+def held(product: Product, wanted: int = WANTED, watched: float = WATCHED_SECONDS) -> Held:
     """Let so many turns wait at once on the one worker process, look, and let them all end."""
     product.asked("tests.bench.seats", "seats", str(wanted))
     product.asked("tests.bench.seats", "send", str(WARM))
@@ -53,8 +47,8 @@ def held(product: Product, wanted: int = WANTED) -> Held:
     memory_before, sessions_before = memory(product.worker()), product.sessions()
     product.asked("tests.bench.seats", "send", str(wanted), CHAT_MODEL="bench:gated")
     at_once = _settled(product, wanted)
-    memory_then, workers = memory(product.worker()), product.count(_WORKERS)
-    sessions_peak, cpu_share = _watched(product)
+    memory_then, workers = memory(product.worker()), len(set(product.waiting()))
+    sessions_peak, cpu_share = _watched(product, watched)
     product.gate.touch()
     _until(lambda: product.count(_OPEN) == 0)
     return Held(
@@ -71,20 +65,20 @@ def held(product: Product, wanted: int = WANTED) -> Held:
 
 
 def _settled(product: Product, wanted: int) -> int:
-    """Wait until so many turns think, or until no more come; return how many do."""
+    """Wait until so many calls of the model wait, or until no more come; return how many do."""
     seen, since = 0, time.monotonic()
     while seen < wanted and time.monotonic() - since < LONGEST_SECONDS / 6:
         time.sleep(LOOK_SECONDS)
-        now = product.count(_THINKING)
+        now = len(product.waiting())
         if now > seen:
             seen, since = now, time.monotonic()
     return seen
 
 
-def _watched(product: Product) -> tuple[int, float]:
+def _watched(product: Product, seconds: float) -> tuple[int, float]:
     """Watch the waiting for a while: the most sessions, and the share of one core it takes."""
     peak, before, began = 0, product.used().worker, time.monotonic()
-    while time.monotonic() - began < WATCHED_SECONDS:
+    while time.monotonic() - began < seconds:
         peak = max(peak, product.sessions())
         time.sleep(LOOK_SECONDS)
     return peak, (product.used().worker - before) / (time.monotonic() - began)
