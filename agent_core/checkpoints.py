@@ -24,13 +24,18 @@ PULL: Final = "__pregel_pull"
 Fence = Callable[[Cursor[DictRow]], None]
 
 
-def pool_open(conninfo: str, *, size: int = 10) -> Pool:
-    """Open a pool of checked connections for savers; connections are made when first needed."""
+def pool_open(conninfo: str, *, size: int = 10, idle_seconds: float = 60) -> Pool:
+    """Open a pool of checked connections for savers; connections are made when first needed.
+
+    When nobody needs them any more, all are given up within `idle_seconds`.
+    """
     return ConnectionPool(
         conninfo,
         connection_class=Connection[DictRow],
         min_size=0,
         max_size=size,
+        # A pool gives up one connection in this time, and no more.
+        max_idle=idle_seconds / size,
         open=True,
         check=_check,
         # Prepared statements do not survive transaction poolers.

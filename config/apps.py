@@ -1,4 +1,4 @@
-"""Registers the platform's system checks."""
+"""Registers the platform's system checks, and what a forked process forgets."""
 
 from django.apps import AppConfig
 
@@ -10,5 +10,7 @@ class PlatformConfig(AppConfig):
     label = "platform"
 
     def ready(self) -> None:
-        """Register the checks."""
-        from config import checks  # noqa: F401
+        """Register the checks, and what happens at a fork."""
+        from config import checks, forking  # noqa: F401
+
+        forking.register()

@@ -63,7 +63,11 @@ def compiled() -> CompiledStateGraph[State, Parts, State, State]:
 @cache
 def saver_pool() -> Pool:
     """Return this process's pool for checkpoints, next to Django's own connections."""
-    return pool_open(conninfo())
+    return pool_open(
+        conninfo(),
+        size=settings.DATABASE_POOL_SIZE,
+        idle_seconds=settings.DATABASE_POOL_IDLE_SECONDS,
+    )
 
 
 def conninfo() -> str:

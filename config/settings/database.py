@@ -20,6 +20,7 @@ REDIS_URL = (
 )
 
 DATABASE_POOL_SIZE = env.number("DATABASE_POOL_SIZE", 10, minimum=2, maximum=500)
+DATABASE_POOL_IDLE_SECONDS = env.number("DATABASE_POOL_IDLE_SECONDS", 60, minimum=1)
 
 DATABASES = {
     # One connection a piece of work: none is held across a model or processor call.
@@ -39,7 +40,8 @@ DATABASES["default"]["OPTIONS"]["pool"] = {
     # Of each process, beside the one for checkpoints: bounded, and empty again after a burst.
     "min_size": 0,
     "max_size": DATABASE_POOL_SIZE,
-    "max_idle": 60,
+    # One connection is given up in this time, and no more: the whole pool in the time above.
+    "max_idle": DATABASE_POOL_IDLE_SECONDS / DATABASE_POOL_SIZE,
     # Whoever waits longer than this for a connection is told that the database is away.
     "timeout": 15,
 }

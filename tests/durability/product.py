@@ -65,11 +65,15 @@ class Product:
         size: int = 8,
         before: Sequence[str] = (),
         queues: str = QUEUES,
+        more: Sequence[str] = (),
     ) -> Child:
-        """Start a worker of every queue under a node name; `before` is what it is run under."""
+        """Start a worker of every queue under a node name; `before` is what it is run under.
+
+        `more` are further options of its command.
+        """
         command = [*before, sys.executable, "-m", "celery", "-A", "config", "worker"]
         command += ["-n", f"{name}@own", "-Q", queues, "-P", pool, "-c", str(size)]
-        command += ["--without-mingle", "--without-gossip", "-l", "INFO"]
+        command += ["--without-mingle", "--without-gossip", "-l", "INFO", *more]
         return self._launch(
             Spec(
                 name=f"worker-{name}",

@@ -121,6 +121,17 @@ def sessions_end(server: psycopg.Connection[Any], database: str) -> int:
     return len(ended.fetchall())
 
 
+def sessions(url: str) -> int:
+    """Count the database sessions of everybody."""
+    with administration(url) as server:
+        row = server.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = %s",
+            [urlsplit(url).path.strip("/")],
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def database_named(url: str, name: str) -> str:
     """Return the address of another database of the same server."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))

@@ -115,10 +115,10 @@ def _namespace(pid: int | str) -> str:
     return str(Path(f"/proc/{pid}/ns/net").readlink())
 
 
-def planned(product: Product, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+def planned(product: Product, monkeypatch: pytest.MonkeyPatch, count: int = TURNS) -> list[Run]:
     """Ask for the tickets in words that the planner understands, sent to the product's Redis."""
     monkeypatch.setenv("CELERY_BROKER_WRITE_URL", broker_url(product.redis_url))
-    return tickets_asked(TURNS, "open a ticket about box")
+    return tickets_asked(count, "open a ticket about box")
 
 
 def test_node_names_differ_between_containers() -> None:

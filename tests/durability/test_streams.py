@@ -21,7 +21,7 @@ from tests.conftest import FULL
 from tests.durability.model import HeldModel
 from tests.durability.own import broker, db, model, variables
 from tests.durability.product import Person, Product, ended
-from tests.durability.servers import Server, administration, until
+from tests.durability.servers import Server, sessions, until
 
 __all__ = ["broker", "db", "model", "variables"]
 
@@ -89,17 +89,6 @@ def connections_of(broker: Server) -> int:
     """Count the connections to Redis."""
     with redis.Redis.from_url(broker.url) as client:
         return len(client.client_list())
-
-
-def sessions(url: str) -> int:
-    """Count the database sessions of everybody."""
-    with administration(url) as server:
-        row = server.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = %s",
-            [urlsplit(url).path.strip("/")],
-        ).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def sockets_of(product: Product) -> int:
