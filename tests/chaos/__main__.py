@@ -1,7 +1,8 @@
 """`make chaos`: conversations on real processes that are killed at random; servers of its own.
 
-It ends with 1 when anything was lost, doubled, stuck, parked or wrong. `SEED=` repeats a run's
-conversations and its faults, though not their timing.
+It ends with 1 when anything was lost, doubled, stuck, parked, overdue or wrong, and with 500 turns
+or more when runs that were hit did not go on in time. `SEED=` repeats a run's conversations and its
+faults, though not their timing.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ def start() -> int:
     parser.add_argument("--turn-workers", type=int, default=3, help="workers for turns")
     parser.add_argument("--fault-turns", type=int, default=5, help="most turns between faults")
     parser.add_argument("--settle", type=float, default=120.0, help="seconds to come to rest")
+    parser.add_argument("--untimed", action="store_true", help="tell recovery times, judge none")
     options = parser.parse_args()
     _environment()
     # A short path: it holds sockets.
@@ -80,6 +82,7 @@ def _play(options: argparse.Namespace, servers: Servers) -> int:
         turn_workers=options.turn_workers,
         fault_turns=options.fault_turns,
         settle_seconds=options.settle,
+        untimed=options.untimed,
     )
     return Chaos(plan, servers, _say).run()
 

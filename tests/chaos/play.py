@@ -22,7 +22,7 @@ from tests.chaos.faults import Faults
 from tests.chaos.fleet import Fleet
 from tests.chaos.persons import Sent
 from tests.chaos.recovery import Recovery
-from tests.chaos.report import progress, report
+from tests.chaos.report import exit_code, progress, report
 from tests.chaos.rows import moved_of, tables_read, work_open
 from tests.chaos.scripts import talks_make
 from tests.chaos.servers import Servers
@@ -52,6 +52,7 @@ class Plan:
     fault_turns: int = 5
     settle_seconds: float = 120.0
     tell_seconds: float = 10.0
+    untimed: bool = False
 
 
 class Chaos:
@@ -66,7 +67,7 @@ class Chaos:
         self._began = time.monotonic()
 
     def run(self) -> int:
-        """Play it; return 0 when nothing was lost, doubled, stuck, parked or wrong."""
+        """Play it; return 0 when nothing was lost, doubled, stuck, parked, overdue or wrong."""
         plan = self._plan
         tables_make()
         self._say(f"tables after {time.monotonic() - self._began:.0f} s")
@@ -176,19 +177,25 @@ class Chaos:
         tables = tables_read()
         asked = [_asked(sent) for sent in self._traffic.sent]
         wrong = found_wrong(asked, tables, moved_of(self._servers.processor_books()))
+        wrong["overdue"] = [f"{node} did not leave in time" for node in self._fleet.overdue]
+        times, problems = self._recovery.times, self._traffic.problems
         self._say(
             report(
                 turns=len(asked),
                 ends=Counter(run.rule or run.state for run in tables.runs),
                 done=self._faults.done,
                 wrong=wrong,
-                times=self._recovery.times,
-                problems=self._traffic.problems,
+                times=times,
+                problems=problems,
             )
         )
-        for node in self._fleet.overdue:
-            self._say(f"  did not leave in time: {node}")
-        return int(any(wrong.values()) or bool(self._traffic.problems))
+        return exit_code(
+            turns=self._plan.turns,
+            wrong=wrong,
+            times=times,
+            problems=problems,
+            untimed=self._plan.untimed,
+        )
 
 
 def _asked(sent: Sent) -> Asked:

@@ -15,6 +15,9 @@ SHOWN: Final = 20
 RECOVERY_SECONDS: Final = 15.0
 """Within this a run goes on after a hit, in 99 of 100 cases."""
 
+JUDGED_TURNS: Final = 500
+"""With fewer turns too few runs are hit to tell a 99th percentile from the worst one."""
+
 
 def progress(*, seconds: float, sent: int, turns: int, ended: int, kills: int, hurt: int) -> str:
     """Say how far it is."""
@@ -40,10 +43,33 @@ def report(
     lines += ["ends: " + ", ".join(f"{name} {count}" for name, count in sorted(ends.items()))]
     lines += [f"{name} {len(found)}" for name, found in wrong.items()]
     lines += [f"error pages {len(problems)}", *_recovery(times)]
+    met = "met" if in_time(times) else "missed"
+    lines += [f"recovery target, p99 at most {RECOVERY_SECONDS:.0f} s: {met}"]
     for name, found in wrong.items():
         lines += [f"  {name}: {sentence}" for sentence in found[:SHOWN]]
     lines += [f"  error page: {problem}" for problem in problems[:SHOWN]]
     return "\n".join(lines)
+
+
+def exit_code(
+    *,
+    turns: int,
+    wrong: Mapping[str, Sequence[str]],
+    times: Sequence[tuple[str, float]],
+    problems: Sequence[str],
+    untimed: bool,
+) -> int:
+    """Return 1 when anything was wrong, or when a long run recovered too slowly.
+
+    `untimed`: how soon it recovered is told and not judged.
+    """
+    slow = turns >= JUDGED_TURNS and not untimed and not in_time(times)
+    return int(any(wrong.values()) or bool(problems) or slow)
+
+
+def in_time(times: Sequence[tuple[str, float]]) -> bool:
+    """Tell whether nearly all that was hit went on as soon as it should."""
+    return percentile([took for _kind, took in times]) <= RECOVERY_SECONDS
 
 
 def _counted(title: str, done: Counter[str], *, kills: bool) -> str:

@@ -13,7 +13,15 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[2]
-WRONG: Final = ("lost", "doubled", "stuck", "parked", "wrong ledger rows", "wrong transcripts")
+WRONG: Final = (
+    "lost",
+    "doubled",
+    "stuck",
+    "parked",
+    "wrong ledger rows",
+    "wrong transcripts",
+    "overdue",
+)
 
 
 def _chaos(seconds: float, *arguments: str) -> str:
@@ -60,6 +68,7 @@ def test_forty_turns_survive_kills_of_several_kinds() -> None:
 @pytest.mark.full
 @pytest.mark.timeout(1800)
 def test_five_hundred_turns_survive_a_kill_in_every_seven() -> None:
-    kills = _kills(_chaos(1700, "--turns", "500"))
+    # How soon runs go on says how busy the machine is: no matter of the tests.
+    kills = _kills(_chaos(1700, "--turns", "500", "--untimed"))
     assert sum(kills.values()) >= 70, kills
     assert len(kills) >= 9, kills
