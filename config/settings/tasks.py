@@ -10,8 +10,12 @@ CELERY_BROKER_URL = broker_url(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # What a dead worker had taken and not begun is offered again after this time.
+_VISIBILITY = env.number("BROKER_VISIBILITY_TIMEOUT_SECONDS", 3600, minimum=1)
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": env.number("BROKER_VISIBILITY_TIMEOUT_SECONDS", 3600, minimum=60),
+    "visibility_timeout": _VISIBILITY,
+    # How often a worker looks for it; by kombu's own defaults only every hundred seconds.
+    "unacked_restore_interval": min(10, _VISIBILITY),
+    "unacked_restore_throttle": 1,
     "socket_timeout": 15,
     "socket_connect_timeout": 5,
     "socket_keepalive": True,
