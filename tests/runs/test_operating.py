@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,8 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agent_core.runs import operating, queue, services
@@ -86,6 +89,35 @@ def test_only_what_should_have_gone_on_stands_still(tom: User, sent: list[str]) 
     assert not {fresh.pk, held.pk, behind.pk, done.pk} & set(found)
     assert [run.pk for run in runs_working()] == [held.pk]
     assert operating.oldest_waits() > timedelta(seconds=55)
+
+
+def test_the_longest_wait_is_counted_from_when_a_run_joined_the_line(
+    tom: User, sent: list[str]
+) -> None:
+    """Asked a day ago and decided just now; asked a minute ago and not taken since."""
+    assert operating.oldest_waits() == timedelta()
+    decided = stood(asked(tom), 86_400, state=RunState.DECIDED)
+    decided.events.update(created_at=timezone.now())
+    assert operating.oldest_waits() < timedelta(seconds=30)
+    stood(asked(tom), 60)
+    assert timedelta(seconds=55) < operating.oldest_waits() < timedelta(minutes=5)
+
+
+def test_a_long_line_makes_the_longest_wait_no_dearer(
+    tom: User, sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines ask every few seconds, most of all when ten thousand runs wait."""
+    monkeypatch.setattr(operating, "LOOKED", 3, raising=False)
+    for age in range(12):
+        stood(asked(tom), 60 + age)
+    with CaptureQueriesContext(connection) as asks:
+        assert timedelta(seconds=70) < operating.oldest_waits() < timedelta(minutes=5)
+    [statement] = asks.captured_queries
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN (ANALYZE, VERBOSE) " + statement["sql"])
+        plan = [line for (line,) in cursor.fetchall() if "runs_event" in line]
+    assert plan
+    assert {int(loops) for loops in re.findall(r"loops=(\d+)", " ".join(plan))} <= {0, 1, 2, 3}
 
 
 def test_sending_again_what_lies_in_line_does_not_make_it_look_fresh(
