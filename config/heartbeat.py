@@ -52,15 +52,11 @@ def alive() -> set[str]:
     with _client() as client:
         # A Redis that is full still answers who only reads, and takes no work.
         client.set(_PROBE, 1, ex=60)
-        return {
-            node.partition("@")[0]
-            for node, seconds in _ages(client).items()
-            if seconds <= FRESH_SECONDS
-        }
+        return {node.partition("@")[0] for node, age in _ages(client).items() if _fresh(age)}
 
 
 def overview() -> dict[str, Any]:
-    """Return how many tasks lie in each queue, and how many seconds ago each worker lived.
+    """Return how many tasks lie in each queue, and each worker's age in seconds and if it is alive.
 
     `redis` is False, and the rest empty, when Redis does not answer.
     """
@@ -75,8 +71,13 @@ def overview() -> dict[str, Any]:
             queues = {name: int(client.llen(name)) for name in names}
     except redis.RedisError:
         return {"redis": False, "queues": {}, "workers": {}}
-    workers = {node: seconds for node, seconds in ages.items() if node not in gone}
+    workers = {node: (age, _fresh(age)) for node, age in ages.items() if node not in gone}
     return {"redis": True, "queues": queues, "workers": workers}
+
+
+def _fresh(age: float) -> bool:
+    """Tell whether a worker that gave its last sign of life so many seconds ago counts as alive."""
+    return age <= FRESH_SECONDS
 
 
 def _ages(client: redis.Redis) -> dict[str, float]:

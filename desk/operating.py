@@ -29,7 +29,6 @@ from payments.selectors import intents_checked, pauses
 from payments.services_pause import PAUSE_REFUNDS
 from reviews.words import person_name
 
-FRESH_SECONDS: Final = 15
 PAUSES_SHOWN: Final = 5
 
 QUEUES: Final[Mapping[str, Any]] = {
@@ -140,8 +139,8 @@ def _first(rows: Any) -> Iterable[Any]:
 
 def _queue(name: str, seen: Mapping[str, Any]) -> Queue:
     workers = [
-        Seen(node, _("%(seconds)d s ago") % {"seconds": age}, age <= FRESH_SECONDS)
-        for node, age in sorted(seen["workers"].items())
+        Seen(node, _("%(seconds)d s ago") % {"seconds": age}, fresh)
+        for node, (age, fresh) in sorted(seen["workers"].items())
         if node.partition("@")[0] == name
     ]
     return Queue(name, str(QUEUES[name]), seen["queues"].get(name), workers)

@@ -71,6 +71,16 @@ def test_every_queue_is_shown_with_its_length_and_who_works_on_it(enter: Enter, 
         assert set(client.hkeys(heartbeat.KEY)) == {b"turns@one", b"exports@two"}
 
 
+def test_the_page_calls_alive_whom_the_readiness_page_calls_alive(
+    enter: Enter, adam: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heartbeat, "FRESH_SECONDS", 60)
+    with heartbeat._client() as client:
+        client.hset(heartbeat.KEY, "exports@two", str(timezone.now().timestamp() - 40))
+    assert heartbeat.alive() == {"exports"}
+    assert "exports exports 0 exports@two 40 s ago" in shown(enter, adam)
+
+
 def test_a_lost_redis_is_told_and_the_rest_still_shown(
     enter: Enter, adam: User, review: Review, settings: Any
 ) -> None:
