@@ -204,7 +204,9 @@ class Hub:
                 await pubsub.subscribe(*new)
             if gone := self._tuned - wanted:
                 await pubsub.unsubscribe(*gone)
-            self._tuned = wanted
+            if self._pubsub is pubsub:
+                # Else this was the end of a line, and the next one begins with nothing.
+                self._tuned = wanted
 
     async def _tune_quietly(self) -> None:
         # The listening task meets the same error, and begins anew.
