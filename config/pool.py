@@ -50,15 +50,21 @@ class TaskPool(ThreadPool):
 class ChildPool(ForkPool):
     """Celery's pool of child processes, whose children do not wait for a silent model either."""
 
-    def apply_async(
-        self,
-        target: Callable[..., Any],
-        args: Sequence[Any] | None = None,
-        kwargs: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> Any:
-        """Have a task done in a child, beside the thread that speaks to the parent."""
-        return super().apply_async(beside, (target, args or (), kwargs or {}), {}, **options)
+    def on_start(self) -> None:
+        """Start the children; have each task done beside the thread that speaks to the parent."""
+        super().on_start()
+        begin = self.on_apply
+
+        def on_apply(
+            target: Callable[..., Any],
+            args: Sequence[Any] = (),
+            kwargs: Mapping[str, Any] | None = None,
+            **options: Any,
+        ) -> Any:
+            return begin(beside, (target, args, kwargs or {}), {}, **options)
+
+        # Celery puts the children's own there when they have started.
+        self.on_apply = on_apply  # type: ignore[method-assign]
 
 
 NOTHING: Final = (0, None, 0.0)
