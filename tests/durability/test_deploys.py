@@ -93,7 +93,11 @@ def asked(owner: User, text: str) -> Run:
 
 
 def leaves(worker: Worker) -> float:
-    """Ask the worker to leave and return how many seconds it took; it ends in order."""
+    """Ask the worker to leave and return how many seconds it took; it ends in order.
+
+    One that is still starting knows no signal yet.
+    """
+    until(lambda: "ready." in worker.log.read_text(), "the start of the worker")
     began = time.monotonic()
     assert worker.leave() == 0
     return time.monotonic() - began
