@@ -16,6 +16,7 @@ from celery import current_app
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
+from django.test import override_settings
 from django.utils import timezone
 
 from agent_core.runs import drain, services, tasks
@@ -148,7 +149,9 @@ def sweep() -> None:
                 row.lease_until = row.lease_until and timezone.now() - _LONG
                 row.enqueued_at = row.enqueued_at and timezone.now() - _LONG
                 row.save(update_fields=["lease_until", "enqueued_at"])
-    tasks.sweep()
+    # Who has been silent since the last act has been silent for longer than a lease.
+    with override_settings(RUN_LEASE_SECONDS=0):
+        tasks.sweep()
     services_sweep.exports_sweep()
 
 

@@ -52,7 +52,7 @@ def facts(processor: Processor) -> Facts:
             (each.kind, each.amount_minor, each.state, each.consumed_at is not None)
             for each in Review.objects.order_by("created_at", "title")
         ],
-        "runs": [(run.state, run.strikes) for run in Run.objects.order_by("created_at")],
+        "runs": list(Run.objects.order_by("created_at").values_list("state", flat=True)),
         "asked": [
             (text, removed is not None)
             for text, removed in Message.objects.filter(role=Role.STAFF)

@@ -96,7 +96,7 @@ ONE_REFUND: Final[Facts] = {
     "refunds": [("PAY-10011", 500, "succeeded")],
     "intents": [("refund", 500, "succeeded")],
     "reviews": [("refund", 500, "approved", True)],
-    "runs": [("done", 0)],
+    "runs": ["done"],
 }
 ONE_CHARGE: Final[Facts] = {
     "charged": [2500],
@@ -116,8 +116,8 @@ KINDS: Final[Mapping[str, Kind]] = {
             "charge.intent",
             "intent.try",
         ),
-        stalls=("processor.send:before", "processor.send:after"),
-        expected={**ONE_CHARGE, "runs": [("done", 0)]},
+        stalls=("message.send:before", "processor.send:after"),
+        expected={**ONE_CHARGE, "runs": ["done"]},
     ),
     "charge-confirmed": Kind(
         acts=(
@@ -129,7 +129,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         covers=(),
         expected={
             **ONE_CHARGE,
-            "runs": [("done", 0)],
+            "runs": ["done"],
             "reviews": [("charge", 2500, "approved", True)],
         },
     ),
@@ -143,12 +143,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "processor.send",
             "intent.reply",
         ),
-        stalls=(
-            "run.wait:before",
-            "refund.intent:after",
-            "intent.reply:before",
-            "checkpoint:after",
-        ),
+        stalls=("review.decide:before", "intent.reply:before"),
         expected=ONE_REFUND,
     ),
     "refund-rejected": Kind(
@@ -162,13 +157,12 @@ KINDS: Final[Mapping[str, Kind]] = {
         expected={
             **NOTHING_PAID,
             "reviews": [("refund", 500, "rejected", False)],
-            "runs": [("done", 0)],
+            "runs": ["done"],
         },
     ),
     "ticket": Kind(
         acts=(begins(TICKET), WORK),
         covers=("ticket.open", "call.began", "call.ended", "run.claim", "run.end"),
-        stalls=("ticket.open:before", "run.end:before"),
         expected={**NOTHING_PAID, "tickets": [("The broken box for PAY-10011", "PAY-10011")]},
     ),
     "export": Kind(
@@ -197,8 +191,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "model.ended",
             "checkpoint",
         ),
-        stalls=("model.call:after",),
-        expected={**NOTHING_PAID, "runs": [("done", 0)]},
+        expected={**NOTHING_PAID, "runs": ["done"]},
     ),
     "batch": Kind(
         acts=(begins(BATCH), WORK, Act("approve", {"by": LEAD}), WORK),
@@ -208,6 +201,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "slow": Kind(
         acts=(begins(SLOW), WORK, begins_too(SLOW, LEAD), WORK, Act("settle"), WORK),
         covers=("intent.told", "intent.claim", "intent.notices", "notice.post", "call.settled"),
+        stalls=("call.settled:before",),
         expected={
             "charged": [3000],
             "payments": [("INV-1002", 3000, "succeeded")],
@@ -235,7 +229,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             WORK,
         ),
         covers=("run.cancel", "run.retry"),
-        expected={**ONE_CHARGE, "runs": [("cancelled", 0), ("done", 0)]},
+        expected={**ONE_CHARGE, "runs": ["cancelled", "done"]},
     ),
     "withdrawn": Kind(
         acts=(begins(REFUND), WORK, Act("cancel", {"owner": AGENT}), WORK),
@@ -269,6 +263,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             WORK,
         ),
         covers=("run.take_back", "model.began"),
+        stalls=("run.take_back:before",),
         expected={**NOTHING_PAID, "tickets": [("The broken box for PAY-10011", "PAY-10011")]},
     ),
     "export-taken-back": Kind(

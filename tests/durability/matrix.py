@@ -1,4 +1,4 @@
-"""Plays a case on the real product: each act in a process of its own, of which one may die.
+"""Plays a case on the real product: its acts are done by a process, which may die in one.
 
 What a browser, a person, beat and other workers do after a crash is done here in their place:
 asking again with the same key, sweeping when leases are over, taking what lies in the queues.
@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ import redis
 from agent_core.runs.models import Run
 from agent_core.runs.states import RUN_FINAL, RunState
 from exports.models import Export
-from exports.states import ExportState
+from exports.states import EXPORT_WORKING, ExportState
 from tests.durability.worker import ROOT, queues_clear
 from tests.durability.zygote import LET_GO
 from tests.payments.processor import Processor
@@ -47,7 +47,6 @@ class Act:
 
 
 WORK: Final = Act("work")
-PAUSE_SECONDS: Final = 0.2
 KILLED: Final = -9
 
 
@@ -82,7 +81,7 @@ class Reached:
 
 
 class Zygote:
-    """The process that forks one child for each act."""
+    """The process that forks the others."""
 
     def __init__(self, folder: Path, **variables: str) -> None:
         self.log = folder / "children.log"
@@ -99,19 +98,23 @@ class Zygote:
         self._read()
 
     def start(self, command: dict[str, Any]) -> int:
-        """Fork a child that does something, and return its id."""
-        return int(self._ask(command)["pid"])
+        """Fork a process of the product, and return its id."""
+        return int(self._ask({"do": "start", **command})["pid"])
 
-    def wait(self, pid: int) -> dict[str, Any]:
-        """Wait until a child has ended or stopped, and return how."""
-        return self._ask({"do": "wait", "pid": pid})
+    def act(self, pid: int, act: dict[str, Any]) -> dict[str, Any]:
+        """Let a process do one act, until that or the process has ended; return how."""
+        return self._ask({"do": "act", "pid": pid, "act": act})
 
     def go_on(self, pid: int) -> dict[str, Any]:
-        """Let a stopped child go on, wait until it has ended, and return how."""
+        """Let a stopped process go on, and return how its act ended."""
         return self._ask({"do": "go on", "pid": pid})
 
+    def end(self, pid: int) -> None:
+        """End a process, if it has not ended by itself."""
+        self._ask({"do": "end", "pid": pid})
+
     def close(self) -> None:
-        """End it; what it forked has ended before, or is stopped and dies with its database."""
+        """End it; what it forked has ended before."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(10)
@@ -132,6 +135,47 @@ class Zygote:
         return answer
 
 
+class Blamed:
+    """What deaths must have told of runs and exports, counted beside the product's own count.
+
+    A run whose worker died goes on in quarantine; one that had it in quarantine was a strike. Both
+    are forgotten once the run waits for people.
+    """
+
+    def __init__(self) -> None:
+        self._runs: dict[str, int] = {}
+        self._exports: Counter[str] = Counter()
+
+    def died(self, args: Mapping[str, Any]) -> None:
+        """Note the death of a process, if it had a claim on what its task named."""
+        for key in args.get("arguments", ()):
+            if Run.objects.filter(pk=key, state=RunState.RUNNING).exists():
+                self._runs[key] = self._runs.get(key, -1) + 1
+            if Export.objects.filter(pk=key, state__in=EXPORT_WORKING).exists():
+                self._exports[key] += 1
+
+    def look(self) -> None:
+        """Forget what is held against runs that wait."""
+        if self._runs:
+            for run in Run.objects.filter(pk__in=self._runs, state=RunState.WAITING):
+                del self._runs[str(run.pk)]
+
+    def wrong(self) -> list[str]:
+        """Say which runs and exports are blamed for other deaths than those that were."""
+        found = []
+        for run in Run.objects.all():
+            strikes, quarantined = self._runs.get(str(run.pk), 0), str(run.pk) in self._runs
+            if (run.strikes, run.quarantined) != (strikes, quarantined):
+                found.append(
+                    f"a run has {run.strikes} strikes, quarantined {run.quarantined}, instead of "
+                    f"{strikes}, {quarantined}"
+                )
+        for export in Export.objects.all():
+            if export.deaths != self._exports[str(export.pk)]:
+                found.append(f"an export has {export.deaths} deaths")
+        return found
+
+
 class Play:
     """One playing of a case in a database of its own, with at most one fault."""
 
@@ -150,6 +194,15 @@ class Play:
         self.reached: list[Reached] = []
         self.stopped: int | None = None
         self.met = False
+        self.blamed = Blamed()
+        self._at_work: int | None = None
+        self._left: list[int] = []
+
+    def close(self) -> None:
+        """End every process of this playing."""
+        for pid in (*self._left, self._at_work):
+            if pid is not None:
+                self._zygote.end(pid)
 
     def acts(self, acts: tuple[Act, ...], fault: Fault | None = None) -> None:
         """Let everything happen in its order, and what a death has left be taken up again."""
@@ -173,12 +226,15 @@ class Play:
         With `work`, workers may take up before that what the dead process has committed.
         """
         ended = self._child(place, 0, act.do, act.args, fault)
-        if ended.get("code") == KILLED or "stopped" in ended:
+        if gone(ended):
             self._nothing_half_done(act, fault)
             if work:
                 self.work(place, None, process=1)
+            if "stopped" in ended:
+                # Its rows are locked; whoever needs them waits no longer than until the next sweep.
+                self._sweep(place)
             ended = self._child(place, 0, act.do, act.args, None)
-        assert ended == {"code": 0}, self._said(act.do, ended)
+        self._all_right(act.do, ended)
 
     def work(self, place: int, fault: Fault | None, *, process: int = 0) -> None:
         """Let workers take what lies in the queues, and beat pass, until nothing is left to do."""
@@ -187,18 +243,10 @@ class Play:
             if taken is not None:
                 meant = fault if fault is not None and fault.process == process else None
                 ended = self._child(place, process, "task", taken, meant)
-                dead = ended.get("code") == KILLED or "stopped" in ended
-                assert dead == (meant is not None and self.met) or ended == {"code": 0}, self._said(
-                    str(taken), ended
-                )
+                self._all_right(str(taken), ended, meant)
                 process += 1
             elif unfinished():
-                ended = self._child(place, -1, "sweep", {}, None)
-                assert ended == {"code": 0}, self._said("sweep", ended)
-                if self.stopped is not None and not queued():
-                    # It was stopped in its transaction and holds its rows, until the sweep finds
-                    # that it has said nothing for the length of a lease. Nothing tells of that.
-                    time.sleep(PAUSE_SECONDS)
+                self._sweep(place)
             else:
                 return
         raise AssertionError(f"after {MOST_ROUNDS} rounds there is still work: {_states()}")
@@ -206,19 +254,32 @@ class Play:
     def _die(self, place: int, act: Act) -> None:
         taken = self._message(place)
         ended = self._child(place, -1, "task", taken, Fault(place, -1, act.args["point"], 1))
-        assert ended.get("code") == KILLED, self._said("die", ended)
+        assert ended == {"code": KILLED}, self._said("die", ended)
         self.met = False
 
     def _one(self, place: int, do: str, fault: Fault | None) -> None:
         taken = self._message(place)
         ended = self._child(place, 0, do, taken, fault)
-        assert fault is not None or ended == {"code": 0}, self._said(do, ended)
+        self._all_right(do, ended, fault)
+
+    def _sweep(self, place: int) -> None:
+        self._all_right("sweep", self._child(place, -1, "sweep", {}, None))
+
+    def _all_right(self, what: str, ended: dict[str, Any], fault: Fault | None = None) -> None:
+        """Let nothing end but well, or as it was meant to."""
+        allowed = [{"code": 0}]
+        if fault is not None:
+            allowed += [{"code": KILLED} if fault.how == "kill" else {"stopped": True}]
+        if self.stopped is not None:
+            # It could not have the rows of the stopped one: that is left to the next try.
+            allowed += [{"code": LET_GO}]
+        assert ended in allowed, self._said(what, ended)
 
     def _message(self, place: int) -> dict[str, Any]:
         """Take a message; one that died before it was sent comes with the next sweep."""
         taken = message_taken()
         if taken is None:
-            self._child(place, -1, "sweep", {}, None)
+            self._sweep(place)
             taken = message_taken()
         assert taken is not None, "no message to take"
         return taken
@@ -227,6 +288,7 @@ class Play:
         """Let the stopped process go on, to its end."""
         assert self.stopped is not None
         ended = self._zygote.go_on(self.stopped)
+        self.stopped = None
         assert ended in ({"code": 0}, {"code": LET_GO}), self._said("the stopped process", ended)
 
     def _child(
@@ -236,21 +298,22 @@ class Play:
         aimed = None
         if fault is not None:
             aimed = {"point": fault.point, "hit": fault.hit, "how": fault.how}
-        pid = self._zygote.start(
-            {
-                **self._command,
-                "do": do,
-                "with": dict(args),
-                "trace": str(self._trace),
-                "fault": aimed,
-            }
-        )
-        ended = self._zygote.wait(pid)
+        pid = self._at_work
+        if pid is None or do == "leave":
+            # One that was asked to leave takes nothing else.
+            pid = self._zygote.start(self._command)
+        act = {"do": do, "with": dict(args), "trace": str(self._trace), "fault": aimed}
+        ended = self._zygote.act(pid, act)
         points = self._trace.read_text("utf-8").splitlines() if self._trace.exists() else []
         self.reached.append(Reached(place, process, points))
-        if ended.get("code") == KILLED or "stopped" in ended:
+        if gone(ended):
             self.met = True
             self.stopped = pid if "stopped" in ended else None
+            self.blamed.died(args)
+        self.blamed.look()
+        self._at_work = None if do == "leave" or gone(ended) else pid
+        if self._at_work is None:
+            self._left.append(pid)
         return ended
 
     def _nothing_half_done(self, act: Act, fault: Fault | None) -> None:
@@ -279,13 +342,9 @@ def message_taken() -> dict[str, Any] | None:
     return None
 
 
-def queued() -> bool:
-    """Tell whether a message lies in a queue."""
-    client = redis.Redis.from_url(os.environ["REDIS_URL"])
-    try:
-        return any(client.llen(queue) for queue in QUEUES)
-    finally:
-        client.close()
+def gone(ended: Mapping[str, Any]) -> bool:
+    """Tell whether a process was killed or stopped in its act."""
+    return ended.get("code") == KILLED or "stopped" in ended
 
 
 def unfinished() -> bool:

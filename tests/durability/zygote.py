@@ -1,8 +1,7 @@
-"""A process that has imported the whole product and opened nothing; it forks a child a command.
+"""A process that has imported the whole product and opened nothing; it forks the others.
 
-Starting a worker takes seconds, a fork milliseconds: so each fault point can have a process of its
-own that dies there. Commands come as lines of JSON on the standard input, answers go out the same
-way.
+Starting a worker takes seconds, a fork milliseconds: so each fault point can have a process that
+dies there. Commands come as lines of JSON on the standard input, answers go out the same way.
 
 `python -m tests.durability.zygote <log file>`
 """
@@ -14,9 +13,12 @@ import gc
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import traceback
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,9 +40,12 @@ class Trace:
     Written with no buffer, so that what was reached is known of a process that was killed.
     """
 
-    def __init__(self, path: str, fault: dict[str, Any] | None) -> None:
+    def __init__(
+        self, path: str, fault: dict[str, Any] | None, last_word: Callable[[], None]
+    ) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._fault = fault
+        self._last_word = last_word
         self._hits = 0
         self._lock = threading.Lock()
 
@@ -53,7 +58,54 @@ class Trace:
             self._hits += 1
             strikes = self._hits == self._fault["hit"]
         if strikes:
+            self._last_word()
             os.kill(os.getpid(), _SIGNALS[self._fault["how"]])
+
+    def close(self) -> None:
+        """Write nothing more."""
+        os.close(self._file)
+
+
+class Child:
+    """A forked process of the product, as the zygote sees it: it does one act after the other."""
+
+    def __init__(self, log: int, command: dict[str, Any]) -> None:
+        ours, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            ours.close()
+            _child(theirs, log, command)
+        theirs.close()
+        self._lines = ours.makefile("rw", encoding="utf-8")
+        ours.close()
+
+    def act(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Let it do one act; return how that ended."""
+        self._lines.write(json.dumps(command) + "\n")
+        self._lines.flush()
+        return self._ended()
+
+    def go_on(self) -> dict[str, Any]:
+        """Let it go on after it was stopped; return how its act ended."""
+        os.kill(self.pid, signal.SIGCONT)
+        return self._ended()
+
+    def end(self) -> None:
+        """End it, if it has not ended by itself."""
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        self._lines.close()
+
+    def _ended(self) -> dict[str, Any]:
+        line = self._lines.readline()
+        if line and "code" in (answer := json.loads(line)):
+            return dict(answer)
+        # It has said that it dies or stops here, or has died without a word.
+        _pid, status = os.waitpid(self.pid, os.WUNTRACED)
+        if os.WIFSTOPPED(status):
+            return {"stopped": True}
+        return {"code": os.waitstatus_to_exitcode(status)}
 
 
 def main() -> None:
@@ -61,18 +113,20 @@ def main() -> None:
     _prepare()
     log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     _answer({"ready": os.getpid()})
+    children: dict[int, Child] = {}
     for line in sys.stdin:
         command = json.loads(line)
-        if command["do"] == "wait":
-            _answer(_waited(command["pid"]))
+        if command["do"] == "start":
+            made = Child(log, command)
+            children[made.pid] = made
+            _answer({"pid": made.pid})
         elif command["do"] == "go on":
-            os.kill(command["pid"], signal.SIGCONT)
-            _answer(_waited(command["pid"]))
+            _answer(children[command["pid"]].go_on())
+        elif command["do"] == "end":
+            children.pop(command["pid"]).end()
+            _answer({})
         else:
-            pid = os.fork()
-            if pid == 0:
-                _child(command, log)
-            _answer({"pid": pid})
+            _answer(children[command["pid"]].act(command["act"]))
 
 
 def _prepare() -> None:
@@ -93,43 +147,54 @@ def _prepare() -> None:
     gc.freeze()
 
 
-def _waited(pid: int) -> dict[str, Any]:
-    """Wait until a child stops or ends, and say how."""
-    _pid, status = os.waitpid(pid, os.WUNTRACED)
-    if os.WIFSTOPPED(status):
-        return {"stopped": True}
-    return {"code": os.waitstatus_to_exitcode(status)}
-
-
-def _child(command: dict[str, Any], log: int) -> None:
-    """Do one act and end; never return to the loop."""
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    code = 1
+def _child(zygote: socket.socket, log: int, command: dict[str, Any]) -> None:
+    """Do acts until there are no more; never return to the loop."""
     try:
-        faulthandler.dump_traceback_later(LONGEST_SECONDS, exit=True)
-        _act(command)
-        code = 0
-    except BaseException as error:  # noqa: BLE001 - the boundary of the child: it ends
-        traceback.print_exc()
-        code = LET_GO if isinstance(error, OperationalError) else 1
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        lines = zygote.makefile("rw", encoding="utf-8")
+
+        def say(answer: dict[str, Any]) -> None:
+            lines.write(json.dumps(answer) + "\n")
+            lines.flush()
+
+        _work_on(command)
+        for line in lines:
+            say({"code": _acted(json.loads(line), lambda: say({}))})
     finally:
         sys.stderr.flush()
-        os._exit(code)
+        os._exit(1)
 
 
-def _act(command: dict[str, Any]) -> None:
+def _work_on(command: dict[str, Any]) -> None:
+    """Choose settings and database."""
     from django.conf import settings
     from django.db import connection
-
-    from agent_core import faults
-    from tests.durability.acts import ACTS
 
     for name, value in command["settings"].items():
         setattr(settings, name, value)
     connection.settings_dict["NAME"] = command["database"]
-    faults.install(Trace(command["trace"], command["fault"]).reached)
-    ACTS[command["do"]](**command["with"])
+
+
+def _acted(command: dict[str, Any], last_word: Callable[[], None]) -> int:
+    """Do one act, and say how it ended; like a task's, its error does not end the process."""
+    from agent_core import faults
+    from tests.durability.acts import ACTS
+
+    trace = Trace(command["trace"], command["fault"], last_word)
+    faults.install(trace.reached)
+    faulthandler.dump_traceback_later(LONGEST_SECONDS, exit=True)
+    try:
+        ACTS[command["do"]](**command["with"])
+    except Exception as error:  # noqa: BLE001 - the boundary of an act: its process goes on
+        traceback.print_exc()
+        return LET_GO if isinstance(error, OperationalError) else 1
+    else:
+        return 0
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        faults.install(None)
+        trace.close()
 
 
 def _answer(answer: dict[str, Any]) -> None:

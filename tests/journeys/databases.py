@@ -18,6 +18,7 @@ from psycopg import sql
 from agent_core.runs.work import saver_pool
 
 _NUMBERS = itertools.count(1)
+_STRATEGIES = 150000
 
 
 @contextmanager
@@ -68,7 +69,9 @@ def _copy(address: str, source: str, name: str) -> None:
             [source],
         )
         _say(server, "DROP DATABASE IF EXISTS {name} WITH (FORCE)", name=name)
-        _say(server, "CREATE DATABASE {name} TEMPLATE {source}", name=name, source=source)
+        # From 15 on Postgres would write every page into its log: four times the work.
+        how = " STRATEGY file_copy" if server.info.server_version >= _STRATEGIES else ""
+        _say(server, "CREATE DATABASE {name} TEMPLATE {source}" + how, name=name, source=source)
 
 
 def _drop(address: str, name: str) -> None:
