@@ -70,6 +70,17 @@ class Kind:
     same_words: bool = True
     before: Callable[[], None] = lambda: None
 
+    @property
+    def decided(self) -> int:
+        """Return the place of the act by which people decide; without one, the end."""
+        places = [place for place, act in enumerate(self.acts) if act.do in {"approve", "reject"}]
+        return min(places, default=len(self.acts))
+
+    @property
+    def stalled_in_full(self) -> bool:
+        """Tell whether the full form has a place of its own to stall in this kind."""
+        return bool(self.covers) or self.decided < len(self.acts)
+
 
 def many_payments() -> None:
     """Give the customer so many payments of last month that an export shows its progress."""
