@@ -16,14 +16,20 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.core.management import call_command
+from django.db import connection, transaction
 from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
 from agent_core.runs.models import ModelCall
+from exports.models import Export
+from payments.models import Payment
 from tests.durability import evidence
 from tests.durability.kinds import ELSEWHERE, KINDS, Kind
 from tests.durability.matrix import Fault, Play, Reached, Zygote, fresh
+from tests.durability.plants import PLANTS, refund_sent
 from tests.house.points import marks
 from tests.journeys.databases import copied, template
 from tests.payments.processor import Processor
@@ -251,3 +257,41 @@ def test_stalled_at_every_point_a_worker_changes_nothing(name: str, playing: Any
     faults = first_of_each(faults_of(before, "stop", lambda point: covered(kind, point)))
     faults += first_of_each(faults_of(after, "stop", lambda _point: True))
     played(faults, lambda fault: stalled(kind, fault, playing, end), name, "stalled")
+
+
+def reported(kind: Kind, play: Play, end: evidence.Facts) -> str:
+    """Return all that the evidence finds wrong in what is left now."""
+    found = evidence.facts(play.processor)
+    if kind.same_words:
+        found = evidence.told(found)
+    differs = [name for name in end if found[name] != end[name]]
+    return "; ".join([*evidence.wrong(), *play.blamed.wrong(), *differs])
+
+
+def test_each_fault_that_is_planted_in_the_rows_is_reported(playing: Any) -> None:
+    kind = KINDS["batch"]
+    with playing(kind) as play:
+        end = judged(kind, play)
+        assert reported(kind, play, end) == ""
+        for what, (change, word) in PLANTS.items():
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(change)
+                assert cursor.rowcount > 0, what
+                assert word in reported(kind, play, end), what
+                transaction.set_rollback(True)
+        payment = Payment.objects.get(reference="PAY-10011")
+        refund_sent(play.processor, payment.processor_ref, 1)
+        assert "sent back" in reported(kind, play, end)
+
+
+def test_a_file_that_is_changed_or_of_no_export_is_reported(playing: Any) -> None:
+    kind = KINDS["export-handed-back"]
+    with playing(kind) as play:
+        end = judged(kind, play)
+        name = default_storage.save("exports/of-nothing.csv", ContentFile(b"left"))
+        assert "a file of no export: of-nothing.csv" in reported(kind, play, end)
+        default_storage.delete(name)
+        assert reported(kind, play, end) == ""
+        with Path(default_storage.path(Export.objects.get().file)).open("ab") as stored:
+            stored.write(b"more")
+        assert "is not the file that was checked" in reported(kind, play, end)
