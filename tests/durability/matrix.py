@@ -177,7 +177,10 @@ class Blamed:
 
 
 class Play:
-    """One playing of a case in a database of its own, with at most one fault."""
+    """One playing of a case in a database of its own, with at most one fault.
+
+    `had_ended`: the process that died or stopped had brought its run to its end before.
+    """
 
     def __init__(
         self,
@@ -193,6 +196,7 @@ class Play:
         self.processor = processor
         self.reached: list[Reached] = []
         self.stopped: int | None = None
+        self.had_ended = False
         self.met = False
         self.blamed = Blamed()
         self._at_work: int | None = None
@@ -309,6 +313,8 @@ class Play:
         if gone(ended):
             self.met = True
             self.stopped = pid if "stopped" in ended else None
+            ours = Run.objects.filter(pk__in=args.get("arguments", ()))
+            self.had_ended = ours.filter(state__in=RUN_FINAL).exists()
             self.blamed.died(args)
         self.blamed.look()
         self._at_work = None if do == "leave" or gone(ended) else pid
