@@ -205,6 +205,7 @@ def test_the_pooler_of_these_tests_shows_who_relies_on_a_session(db: str) -> Non
             client.execute("FETCH 1 FROM held")
 
 
+@pytest.mark.full
 def test_the_deployment_steps_run_through_a_transaction_pooler(pooler: Pooler) -> None:
     for command in (["migrate", "--no-input"], ["checkpoints_setup"], ["roles_setup"]):
         done = subprocess.run(
