@@ -177,7 +177,7 @@ class Blamed:
 
 
 class Play:
-    """One playing of a case in a database of its own, with at most one fault.
+    """One playing of a case, with at most one fault.
 
     `had_ended`: the process that died or stopped had brought its run to its end before.
     """

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 from django.conf import settings as django_settings
@@ -27,11 +28,12 @@ from agent_core.runs.models import ModelCall
 from exports.models import Export
 from payments.models import Payment
 from tests.durability import evidence
+from tests.durability.afresh import Afresh
 from tests.durability.kinds import ELSEWHERE, KINDS, Kind
 from tests.durability.matrix import Fault, Play, Reached, Zygote, fresh
 from tests.durability.plants import PLANTS, refund_sent
 from tests.house.points import marks
-from tests.journeys.databases import copied, template
+from tests.journeys.databases import switched, template
 from tests.payments.processor import Processor
 
 Rehearsal = tuple[evidence.Facts, list[Reached], int]
@@ -48,35 +50,35 @@ def zygote(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Itera
 
 
 @pytest.fixture(scope="module")
-def filled(database_url: str, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    """Load the sample data once; return the name of the database that holds it."""
+def filled(database_url: str, django_db_blocker: DjangoDbBlocker) -> Iterator[tuple[str, Afresh]]:
+    """Load the sample data once; return the name of the database, and what brings it back."""
 
     def load() -> None:
         with override_settings(SAMPLE_LOADERS=["knowledge.services.articles_load"]):
             call_command("sample_data", verbosity=0)
 
     with django_db_blocker.unblock(), template(database_url, "points", load) as name:
-        yield name
+        yield name, Afresh(urlunsplit(urlsplit(database_url)._replace(path=f"/{name}")))
 
 
 @pytest.fixture
 def db() -> None:
-    """Say that tests need the session's database; each playing has a copy of its own."""
+    """Say that tests need the session's database; all playings share a copy of their own."""
 
 
 @pytest.fixture
 def playing(  # noqa: PLR0917 - fixtures are named, not counted
     zygote: Zygote,
     db: None,
-    filled: str,
+    filled: tuple[str, Afresh],
     database_url: str,
     processor: Processor,
     settings: Any,
     tmp_path: Path,
     django_db_blocker: DjangoDbBlocker,
 ) -> Callable[..., Any]:
-    """Return a way to play a kind, with at most one fault, in a database of its own."""
-
+    """Return a way to play a kind, with at most one fault, on the sample data."""
+    database, afresh = filled
     numbers = count(1)
 
     @contextmanager
@@ -97,9 +99,10 @@ def playing(  # noqa: PLR0917 - fixtures are named, not counted
             setattr(settings, name, value)
         with (
             django_db_blocker.unblock(),
-            copied(database_url, filled) as database,
+            switched(database),
             fresh(processor),
         ):
+            afresh.again()
             kind.before()
             with closing(Play(zygote, processor, tmp_path, database, given)) as made:
                 made.acts(kind.acts, fault)

@@ -27,7 +27,7 @@ def template(address: str, name: str, fill: Callable[[], None]) -> Iterator[str]
     made = f"{_name(address)}_{name}"
     _copy(address, _name(address), made)
     try:
-        with _switched(made):
+        with switched(made):
             fill()
         yield made
     finally:
@@ -40,14 +40,14 @@ def copied(address: str, source: str) -> Iterator[str]:
     name = f"{source}_{next(_NUMBERS)}"
     _copy(address, source, name)
     try:
-        with _switched(name):
+        with switched(name):
             yield name
     finally:
         _drop(address, name)
 
 
 @contextmanager
-def _switched(name: str) -> Iterator[None]:
+def switched(name: str) -> Iterator[None]:
     """Point Django and the checkpoints at another database; every thread reads the same name."""
     before = connection.settings_dict["NAME"]
     let_go()
