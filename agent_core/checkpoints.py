@@ -36,6 +36,8 @@ def pool_open(conninfo: str, *, size: int = 10, idle_seconds: float = 60) -> Poo
         max_size=size,
         # A pool gives up one connection in this time, and no more.
         max_idle=idle_seconds / size,
+        # Else it would wait longer after each vain try, in a long outage for minutes.
+        reconnect_timeout=5,
         open=True,
         check=_check,
         # Prepared statements do not survive transaction poolers.

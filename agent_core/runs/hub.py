@@ -103,7 +103,7 @@ class Hub:
         first = listener.conversation not in self._listeners
         self._listeners.setdefault(listener.conversation, set()).add(listener)
         if not self._tasks:
-            self._tasks = [_task(self._listen()), _task(self._read())]
+            self._tasks = [_task(_for_ever(self._listen)), _task(_for_ever(self._read))]
         elif first:
             self._tasks.append(_task(self._tune_quietly()))
         self.wake(listener.conversation)
@@ -265,6 +265,16 @@ def _events(asked: Mapping[str, int]) -> list[EventRow]:
         return events_after_all(asked, PAGE) if asked else []
     finally:
         connection.close()
+
+
+async def _for_ever(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Begin the work again whatever ends it: without it every open page of the process is mute."""
+    while True:
+        try:
+            await work()
+        except Exception:  # The boundary of the task; being cancelled is no Exception.
+            logger.exception("stream.begun_again")
+        await asyncio.sleep(AWAY_SECONDS)
 
 
 def _end_if_cancelled() -> None:

@@ -44,6 +44,8 @@ DATABASES["default"]["OPTIONS"]["pool"] = {
     "max_idle": DATABASE_POOL_IDLE_SECONDS / DATABASE_POOL_SIZE,
     # Whoever waits longer than this for a connection is told that the database is away.
     "timeout": 15,
+    # A pool that tries in vain waits longer each time, for minutes; then who asks next begins anew.
+    "reconnect_timeout": 5,
 }
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -26,13 +26,14 @@ class Reads:
     def __init__(self) -> None:
         self.asked: list[dict[str, int]] = []
         self.fail = 0
+        self.error: Exception = OperationalError("away")
         self.during: Callable[[], object] | None = None
 
     def __call__(self, last_ids: Mapping[str, int], limit: int) -> list[EventRow]:
         self.asked.append(dict(last_ids))
         if self.fail:
             self.fail -= 1
-            raise OperationalError("away")
+            raise self.error
         found = selectors.events_after_all(last_ids, limit)
         if self.during is not None:
             during, self.during = self.during, None

@@ -121,6 +121,27 @@ def test_a_stream_goes_on_after_the_database_was_away(
     played(play)
 
 
+def test_an_error_that_nobody_has_thought_of_leaves_no_stream_mute(
+    conversation: Conversation, tom: User, reads: Reads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "AWAY_SECONDS", 0.1)
+
+    async def play(streams: Hub) -> None:
+        with streams.listening(conversation.pk, 0) as listener:
+            await subscribed_to(conversation)
+            await quiet(reads)
+            reads.fail, reads.error = 1, RuntimeError("odd")
+            first = await post(conversation, 1)
+            assert await taken(listener, 1) == first
+
+            broker = live.client()
+            broker.publish(live.channel(conversation.pk), "no JSON at all")
+            second = await post(conversation, 1)
+            assert await taken(listener, 1) == second
+
+    played(play)
+
+
 def test_the_last_stream_leaves_at_once_though_a_statement_hangs(
     conversation: Conversation, tom: User, reads: Reads
 ) -> None:
