@@ -23,14 +23,17 @@ def sleepers_end() -> int:
 
     A stopped process keeps its row locks, and whoever shall take its work over would wait for
     them. A session of ours that holds rows and has said nothing for the length of a lease is such a
-    one; nothing of its transaction is kept. People at a terminal go by another application name.
+    one; nothing of its transaction is kept. So is one that has sent the half of what it sends at
+    once: its session is active, and waits for the rest. People at a terminal go by another
+    application name.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity asleep"
             " WHERE datname = current_database() AND usename = current_user"
             " AND application_name = current_setting('application_name')"
-            " AND state LIKE 'idle in transaction%%'"
+            " AND (state LIKE 'idle in transaction%%' OR state = 'active'"
+            " AND wait_event_type = 'Client' AND wait_event = 'ClientRead')"
             " AND state_change < clock_timestamp() - make_interval(secs => %s)"
             " AND EXISTS (SELECT 1 FROM pg_locks held WHERE held.pid = asleep.pid"
             " AND held.mode IN ('RowShareLock', 'RowExclusiveLock'))",

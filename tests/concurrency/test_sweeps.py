@@ -1,7 +1,8 @@
 """Sweeps beside what holds rows: a process that stalled, a slow step, a Redis that forgot."""
 
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -86,6 +87,25 @@ def test_a_session_that_sleeps_on_rows_for_the_length_of_a_lease_is_ended(
         assert sleepers_end() == 1
         with pytest.raises(psycopg.OperationalError):
             session.execute("SELECT 1")
+    sweep()
+    assert Run.objects.get(pk=run.pk).state == RunState.QUEUED
+
+
+def test_a_session_that_sleeps_in_the_middle_of_what_it_sends_at_once_is_ended(
+    tom: User, settings: Any
+) -> None:
+    """A checkpoint goes out together with its fence; its process stops when half of it is out."""
+    settings.RUN_LEASE_SECONDS = 0
+    run = claimed(tom)
+    with closing(psycopg.connect(conninfo(), application_name="countersign")) as session:
+        session.pgconn.enter_pipeline_mode()
+        for statement in ("BEGIN", HOLD_RUN.replace("%s", f"'{run.pk}'")):
+            session.pgconn.send_query_params(statement.encode(), None)
+        session.pgconn.send_flush_request()
+        session.pgconn.flush()
+        until = time.monotonic() + 30
+        while sleepers_end() == 0:
+            assert time.monotonic() < until, "it sleeps on"
     sweep()
     assert Run.objects.get(pk=run.pk).state == RunState.QUEUED
 

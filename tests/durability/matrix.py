@@ -222,7 +222,8 @@ class Play:
                 queues_clear()
             else:
                 self.person(place, act, meant, work=acts[place + 1 : place + 2] == (WORK,))
-        assert fault is None or self.met, f"{fault} was not met"
+        # How often a point is reached may depend on the time; that it is does not.
+        assert fault is None or self.met or fault.hit > 1, f"{fault} was not met"
 
     def person(self, place: int, act: Act, fault: Fault | None, *, work: bool) -> None:
         """Let somebody, or beat, do one thing; they try again when nobody answered.
