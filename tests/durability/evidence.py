@@ -117,6 +117,10 @@ def wrong() -> list[str]:
         answers = Message.objects.filter(run=run, role=Role.ASSISTANT).count()
         if answers > 1 or (answers == 0 and run.state == "done"):
             found.append(f"{answers} answers of one run")
+    notices = Message.objects.filter(role=Role.NOTICE).values_list("conversation", "text")
+    found += [
+        f"a notice stands {n} times: {what[1]}" for what, n in Counter(notices).items() if n > 1
+    ]
     return found + _files_wrong()
 
 

@@ -233,11 +233,11 @@ class Play:
         ended = self._child(place, 0, act.do, act.args, fault)
         if gone(ended):
             self._nothing_half_done(act, fault)
-            if work:
-                self.work(place, None, process=1)
             if "stopped" in ended:
                 # Its rows are locked; whoever needs them waits no longer than until the next sweep.
                 self._sweep(place)
+            if work:
+                self.work(place, None, process=1)
             ended = self._child(place, 0, act.do, act.args, None)
         self._all_right(act.do, ended)
 

@@ -78,6 +78,15 @@ PLANTS: Final[Mapping[str, tuple[str, str]]] = {
         "2 answers of one run",
     ),
     "no answer": ("DELETE FROM runs_message WHERE role = 'assistant'", "0 answers of one run"),
+    "a notice came twice": (
+        again(
+            "runs_message",
+            f"{NEW}, 'role', 'notice', 'text', 'It went through.', 'client_key', NULL,"
+            " 'position', position + 100",
+            "role IN ('staff', 'assistant')",
+        ),
+        "a notice stands 2 times",
+    ),
     "a word more": (
         "UPDATE runs_message SET text = text || ' again' WHERE role = 'assistant'",
         "transcript",
