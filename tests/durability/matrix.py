@@ -29,7 +29,8 @@ from tests.durability.worker import ROOT, queues_clear
 from tests.durability.zygote import LET_GO
 from tests.payments.processor import Processor
 
-QUEUES: Final = ("turns", "quarantine", "exports")
+TURNS: Final = ("turns", "quarantine")
+QUEUES: Final = (*TURNS, "exports")
 MOST_ROUNDS: Final = 60
 
 
@@ -241,31 +242,36 @@ class Play:
             ended = self._child(place, 0, act.do, act.args, None)
         self._all_right(act.do, ended)
 
-    def work(self, place: int, fault: Fault | None, *, process: int = 0) -> None:
+    def work(
+        self, place: int, fault: Fault | None, *, process: int = 0, turns_only: bool = False
+    ) -> None:
         """Let workers take what lies in the queues, and beat pass, until nothing is left to do."""
         for _round in range(MOST_ROUNDS):
-            taken = message_taken()
+            taken = message_taken(TURNS if turns_only else QUEUES)
             if taken is not None:
                 meant = fault if fault is not None and fault.process == process else None
                 ended = self._child(place, process, "task", taken, meant)
                 self._all_right(str(taken), ended, meant)
                 process += 1
-            elif unfinished():
+            elif unfinished(turns_only=turns_only):
                 self._sweep(place)
             else:
                 return
         raise AssertionError(f"after {MOST_ROUNDS} rounds there is still work: {_states()}")
 
     def _die(self, place: int, act: Act) -> None:
-        taken = self._message(place)
+        met, taken = self.met, self._message(place)
         ended = self._child(place, -1, "task", taken, Fault(place, -1, act.args["point"], 1))
         assert ended == {"code": KILLED}, self._said("die", ended)
-        self.met = False
+        self.met = met
 
     def _one(self, place: int, do: str, fault: Fault | None) -> None:
         taken = self._message(place)
         ended = self._child(place, 0, do, taken, fault)
         self._all_right(do, ended, fault)
+        if do == "task" and gone(ended):
+            # What comes after counts on a turn that has come so far.
+            self.work(place, None, process=1, turns_only=True)
 
     def _sweep(self, place: int) -> None:
         self._all_right("sweep", self._child(place, -1, "sweep", {}, None))
@@ -334,11 +340,11 @@ class Play:
         return f"{what} ended with {ended}:\n{self._zygote.log.read_text()[-3000:]}"
 
 
-def message_taken() -> dict[str, Any] | None:
+def message_taken(queues: tuple[str, ...] = QUEUES) -> dict[str, Any] | None:
     """Take the next message out of the queues as a worker would, or None."""
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
     try:
-        for queue in QUEUES:
+        for queue in queues:
             raw = client.rpop(queue)
             if raw is not None:
                 message = json.loads(cast("bytes", raw))
@@ -354,14 +360,13 @@ def gone(ended: Mapping[str, Any]) -> bool:
     return ended.get("code") == KILLED or "stopped" in ended
 
 
-def unfinished() -> bool:
+def unfinished(*, turns_only: bool = False) -> bool:
     """Tell whether something is left that time and beat must bring on."""
     idle = {*RUN_FINAL, RunState.WAITING}
     at_work = {ExportState.QUEUED, ExportState.COUNTING, ExportState.WRITING, ExportState.CHECKING}
-    return (
-        Run.objects.exclude(state__in=idle).exists()
-        or Export.objects.filter(state__in=at_work).exists()
-    )
+    if Run.objects.exclude(state__in=idle).exists():
+        return True
+    return not turns_only and Export.objects.filter(state__in=at_work).exists()
 
 
 def _states() -> list[str]:
