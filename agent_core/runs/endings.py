@@ -28,6 +28,7 @@ from agent_core.runs.moves import run_move
 from agent_core.runs.settling import outcome_ask, unknown_settle
 from agent_core.runs.states import CallState, Role, RunState
 from agent_core.runs.wording import explain, outcome_unknown
+from agent_core.toolset import reference_new
 from reviews.services_closing import reviews_close
 
 logger = logging.getLogger(__name__)
@@ -89,6 +90,7 @@ def _row_end(run: Run, end: RunEnd, from_state: RunState, only: QuerySet[Run] | 
         ended_at=now,
         worked_seconds=F("worked_seconds") + worked(run),
         failure_reference=str(end.evidence.get("reference", "")),
+        strikes=end.evidence.get("strikes", F("strikes")),
     )
     if not moved:
         raise StaleAttempt
@@ -132,8 +134,8 @@ def _stop_event(run: Run, record: StopRecord) -> None:
 
 def run_failed(run: Run, *, sentence: str, reference: str) -> None:
     """End a run that could not be worked off, saying what had already been done."""
-    said = [sentence, _("Reference: %(reference)s.") % {"reference": reference}]
-    run_end(run, _abrupt("failed", " ".join(said), so_far(run), run, {"reference": reference}))
+    said = f"{sentence} {_referred(reference)}"
+    run_end(run, _abrupt("failed", said, so_far(run), run, {"reference": reference}))
 
 
 def run_cancelled(run: Run, *, from_state: RunState = RunState.RUNNING) -> None:
@@ -161,9 +163,14 @@ def run_parked(run: Run) -> None:
         "This request was set aside because it could not be worked off. "
         "An operator has been told; the assistant does not go on with it."
     )
-    end = _abrupt("parked", said, so_far(run), run, {"strikes": run.strikes + 1})
-    run_end(run, end, only=expired(run))
-    logger.error("run.parked", extra={"run": str(run.pk), "strikes": run.strikes + 1})
+    evidence = {"reference": reference_new(), "strikes": run.strikes + 1}
+    said = f"{said} {_referred(evidence['reference'])}"
+    run_end(run, _abrupt("parked", said, so_far(run), run, evidence), only=expired(run))
+    logger.error("run.parked", extra={"run": str(run.pk), **evidence})
+
+
+def _referred(reference: object) -> str:
+    return _("Reference: %(reference)s.") % {"reference": reference}
 
 
 def so_far(run: Run) -> Answer:

@@ -90,11 +90,14 @@ def test_b20_a_run_that_kills_every_worker_is_set_aside_after_three_deaths_alone
         ("queued", True, 0),
         ("queued", True, 1),
         ("queued", True, 2),
-        ("parked", True, 2),
+        ("parked", True, 3),
     ]
-    assert answers(run) == [SET_ASIDE]
+    run.refresh_from_db()
+    reference = run.failure_reference
+    assert answers(run) == [f"{SET_ASIDE} Reference: {reference}."]
     record = StopRecord.objects.get(run=run)
-    assert (record.rule, record.evidence) == ("parked", {"strikes": 3})
+    assert record.rule == "parked"
+    assert record.evidence == {"reference": reference, "strikes": 3}
     [alarm] = [entry for entry in caplog.records if entry.getMessage() == "run.parked"]
     assert alarm.levelno == logging.ERROR
     assert str(run.pk) in {str(value) for value in vars(alarm).values()}
@@ -103,7 +106,7 @@ def test_b20_a_run_that_kills_every_worker_is_set_aside_after_three_deaths_alone
     attempt = run.attempt
     assert ward.take(run) == 0
     lease_over()
-    assert standing(run) == ("parked", True, 2)
+    assert standing(run) == ("parked", True, 3)
     assert run.attempt == attempt
     with pytest.raises(RunRefused, match="Only a request that failed or was stopped"):
         services.run_retry(run=run, actor=ward.owner)
@@ -123,7 +126,7 @@ def test_innocent_runs_of_a_worker_that_died_end_rightly_and_are_blamed_for_noth
     deaths = ward.rounds(*poison, *innocent)
 
     assert deaths == 3 * deadly
-    assert {standing(run) for run in poison} == {("parked", True, 2)}
+    assert {standing(run) for run in poison} == {("parked", True, 3)}
     assert {standing(run) for run in innocent} == {("done", True, 0)}
     assert Ticket.objects.count() == len(innocent)
     assert {len(answers(run)) for run in (*poison, *innocent)} == {1}
@@ -195,7 +198,7 @@ def test_a_refund_that_kills_its_worker_in_flight_is_paid_once_and_told_when_it_
     turn.approve()
     for _death in range(4):
         ward.dies(turn.run, die_at="processor.send:after")
-    assert standing(turn.run) == ("parked", True, 2)
+    assert standing(turn.run) == ("parked", True, 3)
     assert turn.sent() == [500]
     [said] = answers(turn.run)
     assert said.startswith(SET_ASIDE)
@@ -265,7 +268,7 @@ def test_a_requeued_run_that_kills_again_is_set_aside_again(ward: Ward, olga: Us
     assert ward.rounds(run) == 4
     again = services.run_requeue(run=run, actor=olga)
     assert ward.rounds(again) == 4
-    assert standing(again) == ("parked", True, 2)
+    assert standing(again) == ("parked", True, 3)
     assert Message.objects.filter(role=Role.STAFF).count() == 1
 
 
@@ -288,7 +291,7 @@ def test_a_run_that_cannot_even_be_set_aside_holds_nobody_up(
     Run.objects.filter(pk=innocent.pk).update(enqueued_at=None)
     lease_over()
 
-    assert standing(poison) == ("parked", True, 2)
+    assert standing(poison) == ("parked", True, 3)
     innocent.refresh_from_db()
     assert innocent.enqueued_at is not None
     assert "sweep.failed" in caplog.messages
@@ -296,7 +299,7 @@ def test_a_run_that_cannot_even_be_set_aside_holds_nobody_up(
     with pytest.raises(StaleAttempt):
         parked(poison)
     lease_over()
-    assert standing(odd) == ("parked", True, 2)
+    assert standing(odd) == ("parked", True, 3)
 
 
 @pytest.mark.parametrize("point", ["model.call:before", "checkpoint:before", "ticket.open:after"])

@@ -122,7 +122,7 @@ def test_b20_a_poison_run_takes_its_worker_down_and_is_set_aside_while_the_other
     until(all_ended, "the end of all runs")
 
     for run in Run.objects.filter(pk__in=keys):
-        assert (run.state, run.strikes) == (RunState.PARKED, 2)
+        assert (run.state, run.strikes) == (RunState.PARKED, 3)
         # Once in the turns worker and three times alone; each taking back counts as well.
         assert run.attempt == 2 * 3 + 1
         said = Message.objects.get(run=run, role=Role.ASSISTANT).text

@@ -155,6 +155,30 @@ def test_a_parked_run_says_of_an_effect_in_the_air_that_it_is_being_checked(
     assert run.stop.not_done == ["Doing pay (outcome unknown)"]
 
 
+def test_a_parked_run_has_one_reference_in_its_row_its_answer_and_the_log(
+    script: Play, conversation: Conversation, die: Die, caplog: pytest.LogCaptureFixture
+) -> None:
+    script([("probe_pay", {"amount": "5"})])
+    die(django_host.DjangoHost, "call_began", True)
+    run = begun(conversation, "pay 5")
+    Run.objects.filter(pk=run.pk).update(
+        quarantined=True, strikes=2, lease_until=timezone.now() - timedelta(seconds=1)
+    )
+
+    sweep()
+
+    run.refresh_from_db()
+    reference = run.failure_reference
+    assert reference.startswith("E-")
+    assert (run.strikes, run.stop.evidence) == (3, {"reference": reference, "strikes": 3})
+    said = Message.objects.get(run=run, role=Role.ASSISTANT).text
+    assert f"Reference: {reference}." in said
+    [alarm] = [vars(entry) for entry in caplog.records if entry.getMessage() == "run.parked"]
+    assert alarm["levelname"] == "ERROR"
+    assert str(run.pk) in {str(value) for value in alarm.values()}
+    assert (alarm["reference"], alarm["strikes"]) == (reference, 3)
+
+
 def test_a_lease_renewed_at_the_last_moment_is_not_parked(
     script: Play, conversation: Conversation, die: Die
 ) -> None:
