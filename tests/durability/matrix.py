@@ -22,6 +22,7 @@ from uuid import NAMESPACE_URL, uuid5
 import redis
 
 from agent_core.runs.models import Run
+from agent_core.runs.queue import broker_forgot
 from agent_core.runs.states import RUN_FINAL, RunState
 from exports.models import Export
 from exports.states import EXPORT_WORKING, ExportState
@@ -384,5 +385,7 @@ def fresh(processor: Processor) -> Iterator[None]:
     """Begin with empty books and queues."""
     processor.clear()
     queues_clear()
+    # A Redis that is new to the product would let the first sweep send everything again.
+    broker_forgot()
     yield
     queues_clear()
