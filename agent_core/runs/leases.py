@@ -95,6 +95,8 @@ class Keeper:
         self._renewed = time.monotonic()
         for run, host in held:
             host.lost = host.lost or run.pk in gone
+        # As the sweep does: the dead need not wait until beat or its worker, dead as well, is back.
+        claims.leases_return()
 
     def _abandon(self, run: Run, host: DjangoHost) -> None:
         """Hand a run back that waits for a model: a silent provider cannot be waited for."""

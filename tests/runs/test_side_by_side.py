@@ -152,3 +152,32 @@ def test_the_keeper_waits_for_no_place_in_the_pool(
     finally:
         for one in taken:
             pool.putconn(one)
+
+
+def test_a_process_that_keeps_its_leases_takes_back_the_runs_of_a_dead_one(
+    claimed: Run, tom: User, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    """No sweep runs: beat, or the worker that sweeps, has died together with the run's own."""
+    settings.RUN_LEASE_SECONDS = 2
+    monkeypatch.setattr(leases, "LOOK_SECONDS", 0.05)
+    other = services.message_send(
+        conversation=services.conversation_start(owner=tom), sender=tom, text="hello"
+    )
+    assert claims.run_claim(other.pk, quarantined=False)
+    Run.objects.filter(pk=other.pk).update(lease_until=timezone.now() - timedelta(minutes=1))
+    taken, whole = threading.Event(), claims.leases_return
+
+    def told() -> list[Run]:
+        parked = whole()
+        if Run.objects.get(pk=other.pk).state == RunState.QUEUED:
+            taken.set()
+        return parked
+
+    monkeypatch.setattr(claims, "leases_return", told)
+    host = django_host.DjangoHost(claimed, work.toolset())
+
+    with leases.Keeper().kept(claimed, host):
+        assert taken.wait(30)
+
+    assert Run.objects.get(pk=other.pk).quarantined
+    assert not host.lost
