@@ -1,6 +1,6 @@
 """What the desk shows of reviews: how many wait, the card in the chat and the reviewer's card."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -8,12 +8,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from desk.showing import REVIEW_LOOKS, REVIEW_WORDS
-from payments.proposals import nothing_to_watch, warnings_now
 from reviews import words
 from reviews.models import Review
 from reviews.policies import decision_refused
 from reviews.selectors import reader_of, reviews_visible
 from reviews.states import Decision, State
+from reviews.subjects import review_now
 
 COUNTED = 100
 # Why, effect, watch, asked by, reason, customer; what follows says where each value came from.
@@ -63,12 +63,12 @@ class CardRow:
 def card_of(review: Review, viewer: User, *, fresh: bool = False) -> Card:
     """Return the card; what it offers is checked again by the services when it is pressed.
 
-    `fresh` asks what waits beside it now, which costs a query.
+    `fresh` writes its rows with the facts of now, which costs some queries while it waits.
     """
     pending = review.state == State.PENDING and review.expires_at > timezone.now()
     own = review.requested_by_id == viewer.pk
     look = REVIEW_LOOKS[review.state]
-    rows = _rows(review, warnings_now(review) if fresh and pending else review.warnings)
+    rows = _rows(review_now(review) if fresh else review)
     return Card(
         review=review,
         tone=look.tone,
@@ -84,16 +84,12 @@ def card_of(review: Review, viewer: User, *, fresh: bool = False) -> Card:
     )
 
 
-def _rows(review: Review, warnings: Sequence[str]) -> list[CardRow]:
-    stored, now = " ".join(review.warnings), " ".join(warnings)
-    rows = []
-    for row in review.card:
-        label, text = row["label"], row["text"]
-        watch = text == stored if stored else label == _("Watch")
-        if watch and warnings != review.warnings:
-            text = now or nothing_to_watch()
-        rows.append(CardRow(label, text, watch and bool(now)))
-    return rows
+def _rows(review: Review) -> list[CardRow]:
+    warnings = " ".join(review.warnings)
+    return [
+        CardRow(row["label"], row["text"], bool(warnings) and row["text"] == warnings)
+        for row in review.card
+    ]
 
 
 def _card_state(review: Review, pending: bool, own: bool) -> str:

@@ -82,7 +82,7 @@ def run_page(run: Run, viewer: User) -> RunPage:
         model_calls=model_calls,
         input_tokens=sum(call.input_tokens for call in model_calls),
         output_tokens=sum(call.output_tokens for call in model_calls),
-        reviews=[card_of(review, viewer) for review in reviews_of_run(run.pk)],
+        reviews=[card_of(review, viewer, fresh=True) for review in reviews_of_run(run.pk)],
         own=run.requester_id == viewer.pk,
     )
 

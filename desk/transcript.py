@@ -334,7 +334,7 @@ def _work(
         no_answer=no_answer,
         stop=stop_of(run) if no_answer else None,
         calls=[call_line(call) for call in run.calls.all()],
-        reviews=[card_of(review, viewer) for review in reviews],
+        reviews=[card_of(review, viewer, fresh=True) for review in reviews],
         exports=[export_card(export) for export in exports],
     )
 

@@ -34,6 +34,7 @@ def refund_propose(
             payment=payment,
             amount_minor=facts["wanted_minor"],
             refunded_minor=facts["refunded_minor"],
+            waiting_minor=facts["waiting_minor"] + facts["beside_minor"],
             left_minor=facts["left_minor"],
             reason=reason_text(arguments.get("reason")),
             why=_ruled("refund_request", context, arguments, facts).text,

@@ -21,8 +21,7 @@ from payments.money import Money, MoneyInvalid, money_format, money_parse
 from payments.selectors import disputes_of, refunds_lately
 from payments.states import Operation, subject_hash
 from payments.words import amount_in_words, key_in_words, plain
-from reviews.models import Review
-from reviews.selectors import reviews_waiting
+from reviews.selectors import reviews_unused, reviews_waiting
 from reviews.words import person_name
 
 Row = Mapping[str, str]
@@ -32,11 +31,15 @@ REASON_LENGTH: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefundAsk:
-    """One refund as it would be approved, with what the payment holds now."""
+    """One refund as it would be approved, with what the payment holds now.
+
+    `waiting_minor` is what other requests ask of the payment; `left_minor` is without it.
+    """
 
     payment: Payment
     amount_minor: int
     refunded_minor: int
+    waiting_minor: int
     left_minor: int
     reason: str
     why: str
@@ -78,7 +81,7 @@ def refund_proposal(ask: RefundAsk) -> ReviewProposal:
         card=(
             _row(_("Why you"), ask.why),
             _row(_("Effect"), _refund_effect(ask)),
-            _row(_("Watch"), " ".join(warnings) or nothing_to_watch()),
+            _row(_("Watch"), " ".join(warnings) or _("No other refund lately, no dispute.")),
             _row(_("Asked by"), ask.asked_by),
             _row(_("Reason"), ask.reason or _("No reason was given.")),
             _row(_("Customer"), _customer_text(customer)),
@@ -148,36 +151,25 @@ def refund_warnings(payment: Payment, call_id: UUID | None) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def nothing_to_watch() -> str:
-    """Say on a refund's card that there is no warning."""
-    return _("No other refund lately, no dispute.")
-
-
-def warnings_now(review: Review) -> list[str]:
-    """Return a refund's warnings with what waits beside it now, not when it was asked."""
-    if review.kind != "refund" or review.subject_id is None:
-        return list(review.warnings)
-    # What was stored is known by its beginning, up to the amount.
-    begins = _waiting_text("\n", "").split("\n", maxsplit=1)[0]
-    kept = [text for text in review.warnings if not text.startswith(begins)]
-    return [*_waiting_texts(review.subject_id, review.call_id), *kept]
-
-
 def _waiting_texts(payment_id: UUID, call_id: UUID | None) -> list[str]:
-    waiting = reviews_waiting(kind="refund", subject_id=payment_id, without_call=call_id)
-    return [
-        _waiting_text(
-            _money(review.amount_minor or 0, review.currency),
-            one_line(person_name(review.requested_by)),
-        )
-        for review in waiting
-    ]
-
-
-def _waiting_text(amount: str, name: str) -> str:
-    return _("Another request of {amount} for this payment waits (asked by {name}).").format(
-        amount=amount, name=name
+    """Tell of twins that wait, and of those approved a moment ago that the ledger has not yet."""
+    waits = _("Another request of {amount} for this payment waits (asked by {name}).")
+    goes = _(
+        "Another request of {amount} for this payment is approved and not sent yet "
+        "(asked by {name})."
     )
+    found = (
+        (goes, reviews_unused(kind="refund", subject_id=payment_id, without_call=call_id)),
+        (waits, reviews_waiting(kind="refund", subject_id=payment_id, without_call=call_id)),
+    )
+    return [
+        text.format(
+            amount=_money(review.amount_minor or 0, review.currency),
+            name=one_line(person_name(review.requested_by)),
+        )
+        for text, reviews in found
+        for review in reviews
+    ]
 
 
 def origin_rows(arguments: Mapping[str, Any], context: RunContext, currency: str) -> list[Row]:
@@ -232,21 +224,31 @@ def _stands(name: str, value: str, words: Sequence[str], currency: str) -> bool:
 
 
 def _refund_effect(ask: RefundAsk) -> str:
+    """Say what is paid, refunded, asked for beside this one, and left: they add up."""
     payment, after = ask.payment, ask.refunded_minor + ask.amount_minor
-    money = {
-        "paid": _money(payment.amount_minor, payment.currency),
-        "before": _money(ask.refunded_minor, payment.currency),
-        "after": _money(after, payment.currency),
-        "left": _money(ask.left_minor - ask.amount_minor, payment.currency),
-    }
-    return _(
-        "Payment {payment}, {paid}, of {day}. Refunded so far {before}, after this {after}. "
-        "Left to refund {left}. Goes back to {method}."
-    ).format(
+    fits = ask.amount_minor <= ask.left_minor
+    texts = [
+        _("Payment {payment}, {paid}, of {day}."),
+        _("Refunded so far {before}, after this {after}.")
+        if fits
+        else _("Refunded so far {before}."),
+        _("Another {waiting} waits for a decision.") if ask.waiting_minor else "",
+        # Money that went since this was asked: the card must not read as if it could go again.
+        _("Left to refund {left}.")
+        if fits
+        else _("Only {room} is left to refund, less than this asks for."),
+        _("Goes back to {method}."),
+    ]
+    return " ".join(filter(None, texts)).format(
         payment=payment.reference,
+        paid=_money(payment.amount_minor, payment.currency),
         day=timezone.localdate(payment.paid_at).isoformat(),
+        before=_money(ask.refunded_minor, payment.currency),
+        after=_money(after, payment.currency),
+        waiting=_money(ask.waiting_minor, payment.currency),
+        left=_money(ask.left_minor - ask.amount_minor, payment.currency),
+        room=_money(ask.left_minor, payment.currency),
         method=method_text(payment.method),
-        **money,
     )
 
 

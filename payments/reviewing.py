@@ -5,8 +5,9 @@ Reached from `reviews` by kind, through the settings; reads the ledger anew at e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Final
 
 from django.contrib.auth.models import User
@@ -18,12 +19,19 @@ from payments.facts import Left, payment_left_for, refund_facts_of
 from payments.models import Invoice, Payment
 from payments.money import Money, MoneyInvalid, money_format, money_parse
 from payments.policies import REFUND_POLICIES
-from payments.proposals import RefundAsk, reason_text, refund_proposal
+from payments.proposals import (
+    ChargeAsk,
+    RefundAsk,
+    charge_proposal,
+    reason_text,
+    refund_proposal,
+)
 from payments.selectors import scope_of
 from payments.states import InvoiceState, PaymentState
 from reviews.errors import ChangeRefused
 from reviews.models import Review
 from reviews.states import State
+from reviews.subjects import CardNow
 from reviews.words import person_name
 
 _AMOUNT = "amount"
@@ -54,20 +62,24 @@ class RefundSubject:
         blocked = _blocked(review, payment, amount_minor, held)
         if blocked is not None:
             raise ChangeRefused(_blocked_text(review, blocked))
-        return refund_proposal(
-            RefundAsk(
-                payment=payment,
-                amount_minor=amount_minor,
-                refunded_minor=held.refunded_minor,
-                left_minor=held.left_minor,
-                reason=reason_text(changes.get(_REASON, _reason_now(review))),
-                why=_card_text(review, _("Why you")),
-                asked_by=_card_text(review, _("Asked by")),
-                call_id=review.call_id,
-                origins=_origins(review),
-                version=review.version + 1,
-            )
+        reason = changes.get(_REASON, _reason_now(review))
+        ask = _ask(review, payment, held, amount_minor=amount_minor, reason=reason)
+        return refund_proposal(replace(ask, version=review.version + 1))
+
+    def card_now(self, review: Review) -> CardNow:
+        """Return the card with what was refunded, waits, is left and is to be watched now."""
+        payment = _payment(review)
+        if payment is None:
+            return CardNow(review.card, review.warnings)
+        held = payment_left_for(payment, review)
+        ask = _ask(
+            review,
+            payment,
+            held,
+            amount_minor=review.amount_minor or 0,
+            reason=_reason_now(review),
         )
+        return _renewed(review, refund_proposal(ask), (_("Effect"), _("Watch")))
 
     def stale(self, review: Review) -> str | None:
         """Say why this refund can no longer be approved, with the figures of this moment."""
@@ -97,6 +109,14 @@ class RefundSubject:
 class ChargeSubject:
     """A charge: an invoice is charged in full or not at all, so nothing of it can change."""
 
+    def card_now(self, review: Review) -> CardNow:
+        """Return the card with the disputes of now; the rest of a charge stands still."""
+        invoice = _invoice(review)
+        if invoice is None:
+            return CardNow(review.card, review.warnings)
+        ask = ChargeAsk(invoice=invoice, method=None, why="", asked_by="", requester_confirms=False)
+        return _renewed(review, charge_proposal(ask), (_("Watch"),))
+
     def changed(self, review: Review, changes: Mapping[str, str], actor: User) -> ReviewProposal:
         """Refuse.
 
@@ -119,6 +139,32 @@ class ChargeSubject:
                 invoice=invoice.reference
             )
         return None
+
+
+def _ask(
+    review: Review, payment: Payment, held: Left, *, amount_minor: int, reason: str
+) -> RefundAsk:
+    """Return what the review asks, with this amount and reason and what the payment holds now."""
+    return RefundAsk(
+        payment=payment,
+        amount_minor=amount_minor,
+        refunded_minor=held.refunded_minor,
+        waiting_minor=held.waiting_minor + held.beside_minor,
+        left_minor=held.left_minor,
+        reason=reason_text(reason),
+        why=_card_text(review, _("Why you")),
+        asked_by=_card_text(review, _("Asked by")),
+        call_id=review.call_id,
+        origins=_origins(review),
+        version=review.version,
+    )
+
+
+def _renewed(review: Review, now: ReviewProposal, labels: Sequence[str]) -> CardNow:
+    """Put the rows of these labels as they read now into the card as it was asked."""
+    texts = {row["label"]: row["text"] for row in now.card if row["label"] in labels}
+    rows = [{**row, "text": texts.get(row["label"], row["text"])} for row in review.card]
+    return CardNow(rows, list(now.warnings))
 
 
 def _blocked(review: Review, payment: Payment, amount_minor: int, held: Left) -> Verdict | None:
@@ -172,7 +218,7 @@ def _payment(review: Review) -> Payment | None:
 def _invoice(review: Review) -> Invoice | None:
     if review.subject_id is None:
         return None
-    return Invoice.objects.filter(pk=review.subject_id).first()
+    return Invoice.objects.select_related("customer").filter(pk=review.subject_id).first()
 
 
 def _amount(text: str, payment: Payment) -> int:

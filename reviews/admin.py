@@ -29,6 +29,7 @@ from reviews.selectors import choices_for, reviews_visible
 from reviews.services import review_try_refused
 from reviews.services_bulk import BULK_MOST, Result, reviews_approve, reviews_reject
 from reviews.states import Channel, Decision
+from reviews.subjects import review_now
 
 log = logging.getLogger("reviews")
 
@@ -238,7 +239,7 @@ class ReviewAdmin(LookOnlyAdmin):
             **self.admin_site.each_context(request),
             "title": review.title,
             "opts": self.opts,
-            "review": review,
+            "review": review_now(review),
             "standing": words.state_sentence(review),
             "time_left": words.time_left(review),
             "requester": words.person_name(review.requested_by),

@@ -154,6 +154,23 @@ def reviews_waiting(*, kind: str, subject_id: UUID, without_call: UUID | None) -
     return waiting.order_by("created_at", "id")
 
 
+def reviews_unused(*, kind: str, subject_id: UUID, without_call: UUID | None) -> QuerySet[Review]:
+    """List what was approved on one subject and is not carried out, oldest first.
+
+    Within the deadline of the request: what was blocked after its approval is never carried out.
+    """
+    unused = Review.objects.select_related("requested_by").filter(
+        kind=kind,
+        subject_id=subject_id,
+        state=State.APPROVED,
+        consumed_at=None,
+        expires_at__gt=timezone.now(),
+    )
+    if without_call is not None:
+        unused = unused.exclude(call_id=without_call)
+    return unused.order_by("created_at", "id")
+
+
 def choices_for(user: User, review: Review) -> tuple[tuple[Decision, ...], str]:
     """Return the decisions this person may take now, and why they may not approve, if so."""
     if review.state != State.PENDING or review.expires_at <= timezone.now():

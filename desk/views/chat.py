@@ -187,7 +187,7 @@ def _review(conversation: Conversation, item_id: UUID, viewer: User) -> Made:
     review = reviews_of_conversation(conversation.pk).filter(pk=item_id).first()
     if review is None:
         raise Http404
-    return "desk/_review.html", {"card": card_of(review, viewer)}
+    return "desk/_review.html", {"card": card_of(review, viewer, fresh=True)}
 
 
 def _export(conversation: Conversation, item_id: UUID, _viewer: User) -> Made:

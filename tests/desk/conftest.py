@@ -189,6 +189,7 @@ def waiting_refund(run: Run, payment: Payment, *, amount_minor: int = 500) -> Re
                 payment=payment,
                 amount_minor=amount_minor,
                 refunded_minor=0,
+                waiting_minor=0,
                 left_minor=2500,
                 reason="the box was crushed",
                 why="Every refund needs a second person, whatever its amount.",

@@ -357,24 +357,6 @@ def test_the_inbox_puts_what_ends_first_on_top_and_counts_what_waits(
     assert said.startswith("(2) Reviews")
 
 
-def test_the_card_tells_of_a_twin_that_waits_as_long_as_it_waits(
-    enter: Enter, maria: User, review: Review, talk: Conversation, payment: Any
-) -> None:
-    """The twin came later, so the first card could not know of it when it was asked."""
-    from tests.desk.conftest import waiting_refund
-
-    twin = waiting_refund(asked(talk, "refund 1 EUR of PAY-7001"), payment, amount_minor=100)
-    other = "Another request of {} for this payment waits (asked by Tom Becker)."
-    assert twin.warnings == [other.format("5.00 EUR")]
-    said = words(card(enter, maria, review))
-    assert "Watch " + other.format("1.00 EUR") in said
-    assert said.count("Another request") == 1
-    decide(enter, maria, review, decision="reject", sentence="No.")
-    said = words(card(enter, maria, twin))
-    assert "Another request" not in said
-    assert "No other refund lately, no dispute." in said
-
-
 def test_a_changed_request_does_not_warn_of_itself(
     enter: Enter, maria: User, review: Review
 ) -> None:

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from agent_core.policy import ReviewProposal
 from reviews.errors import ChangeRefused
 from reviews.models import Review
+from reviews.subjects import CardNow
 
 SCOPES: dict[int, frozenset[UUID]] = {}
 LEFT: dict[UUID, int] = {}
@@ -85,6 +86,14 @@ class FakeSubject:
         if review.amount_minor is not None and review.amount_minor > left:
             return f"Only {left / 100:.2f} EUR is left to refund."
         return None
+
+    def card_now(self, review: Review) -> CardNow:
+        """Add what is left now, where a test says so."""
+        left = LEFT.get(review.subject_id) if review.subject_id else None
+        if left is None:
+            return CardNow(review.card, review.warnings)
+        text = f"{left / 100:.2f} EUR is left."
+        return CardNow([*review.card, {"label": "Left", "text": text}], review.warnings)
 
 
 class MovingSubject(FakeSubject):
