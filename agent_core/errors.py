@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
+
+_REFERENCE_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def reference_new() -> str:
+    """Return a short reference that leads from a sentence for staff to the full log line."""
+    return "E-" + "".join(secrets.choice(_REFERENCE_LETTERS) for _ in range(8))
 
 
 class CountersignError(Exception):

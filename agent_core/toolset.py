@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, get_type_hints
@@ -26,7 +25,7 @@ from agent_core.contract import (
     text_storable,
     transient,
 )
-from agent_core.errors import ContractBroken, ControlError, CountersignError
+from agent_core.errors import ContractBroken, ControlError, CountersignError, reference_new
 from agent_core.redaction import redacted, shortened
 
 logger = logging.getLogger(__name__)
@@ -36,7 +35,6 @@ REMAINING_WORDS: Final = (
     "What the person asked for that will still be open after this call, in a few words. "
     "Leave empty when this call is the last thing to do."
 )
-_REFERENCE_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 class ArgumentsBad(CountersignError):
@@ -53,11 +51,6 @@ class Checked:
     tool: Tool
     arguments: dict[str, Any]
     remaining: bool
-
-
-def reference_new() -> str:
-    """Return a short reference that leads from a sentence for staff to the full log line."""
-    return "E-" + "".join(secrets.choice(_REFERENCE_LETTERS) for _ in range(8))
 
 
 class Toolset:

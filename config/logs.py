@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from agent_core.runs.logged import log_fields
 
 _KNOWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "data"}
-# Django and Celery add objects of their own, which are no fields of ours.
-_FOREIGN = frozenset({"request", "status_code", "server_time", "sender", "context"})
+# Django, Celery and uvicorn add objects of their own, which are no fields of ours.
+_FOREIGN = frozenset(
+    {"request", "status_code", "server_time", "sender", "context", "color_message"}
+)
 
 
 class RunFilter(logging.Filter):
@@ -28,6 +30,26 @@ class RunFilter(logging.Filter):
         for key, value in bound.items():
             vars(record).setdefault(key, value)
         return True
+
+
+class ReferenceFilter(logging.Filter):
+    """Put the reference that a page of failure has shown on the line of that failure."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Add the field and let every line pass."""
+        shown = getattr(getattr(record, "request", None), "failure_reference", None)
+        if shown is not None:
+            vars(record).setdefault("reference", shown)
+        return True
+
+
+class ProbeFilter(logging.Filter):
+    """Drop Django's error at each probe of a product that is not ready; a change has its line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Say whether the line is anything else."""
+        path = getattr(getattr(record, "request", None), "path", "")
+        return (path, getattr(record, "status_code", None)) != ("/readyz", 503)
 
 
 class FieldsFormatter(logging.Formatter):

@@ -16,9 +16,9 @@ from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
 
 from agent_core.contract import outcome_read, transient
-from agent_core.errors import ControlError
+from agent_core.errors import ControlError, reference_new
 from agent_core.middleware.messages import Answered, replies_mapped, told
-from agent_core.toolset import crashed, reference_new
+from agent_core.toolset import crashed
 
 logger = logging.getLogger(__name__)
 

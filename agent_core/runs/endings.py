@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from agent_core import faults
 from agent_core.answer import STUB, Answer, answer_compose
-from agent_core.errors import StaleAttempt
+from agent_core.errors import StaleAttempt, reference_new
 from agent_core.host import RunEnd
 from agent_core.runs import live
 from agent_core.runs.claims import expired, run_next, worked
@@ -28,7 +28,6 @@ from agent_core.runs.moves import run_move
 from agent_core.runs.settling import outcome_ask, unknown_settle
 from agent_core.runs.states import CallState, Role, RunState
 from agent_core.runs.wording import explain, outcome_unknown
-from agent_core.toolset import reference_new
 from reviews.services_closing import reviews_close
 
 logger = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from psycopg_pool import PoolTimeout
 from agent_core.budget import Limits
 from agent_core.chat_models import chat_model
 from agent_core.checkpoints import FencedSaver, Pool, pool_open
-from agent_core.errors import ModelFailed, RunCancelled, RunDrained, StaleAttempt
+from agent_core.errors import ModelFailed, RunCancelled, RunDrained, StaleAttempt, reference_new
 from agent_core.graph import REPEATABLE, graph_compile, recursion_limit
 from agent_core.graph_state import State
 from agent_core.host import Parts
@@ -38,7 +38,7 @@ from agent_core.runs.models import Run
 from agent_core.runs.services import run_wait
 from agent_core.runs.states import RUN_FINAL, RunState
 from agent_core.runs.wording import model_failed, refusal, run_broke
-from agent_core.toolset import Toolset, reference_new
+from agent_core.toolset import Toolset
 from reviews.models import Review
 from reviews.states import FINAL as REVIEW_FINAL
 

@@ -12,7 +12,11 @@ LOG_FOLDER = home() / "log"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"run": {"()": "config.logs.RunFilter"}},
+    "filters": {
+        "run": {"()": "config.logs.RunFilter"},
+        "reference": {"()": "config.logs.ReferenceFilter"},
+        "probe": {"()": "config.logs.ProbeFilter"},
+    },
     "formatters": {
         "text": {"()": "config.logs.FieldsFormatter"},
         "json": {"()": "config.logs.JsonFormatter"},
@@ -21,13 +25,17 @@ LOGGING = {
         "stderr": {
             "class": "logging.StreamHandler",
             "formatter": LOG_FORMAT,
-            "filters": ["run"],
+            "filters": ["run", "reference"],
         }
     },
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         # Its own handlers would mail administrators and print every line twice.
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "django.request": {"filters": ["probe"]},
+        # These come with handlers of their own, or lead to none: their lines would not be ours.
+        "uvicorn": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "multiprocessing": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
         # At INFO this one names addresses with every request to the model or the processor.
         "httpx": {"level": "WARNING"},
         # At DEBUG these print whole requests: what people and customers have written.

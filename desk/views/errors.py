@@ -3,10 +3,12 @@
 Django calls these in threads whose database connections nobody closes, so none may be opened here.
 """
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseServerError, JsonResponse
+from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.views import csrf, defaults
 
+from agent_core.errors import reference_new
 from desk.answers import wants_data
 
 
@@ -34,14 +36,18 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def failed(request: HttpRequest) -> HttpResponse:
-    """Answer a failure of ours, which the log has."""
+    """Answer a failure of ours with a reference, which Django's line in the log has, too."""
+    reference = reference_new()
+    # Django logs the failure with this request when it has the answer: `config.logs` finds it.
+    vars(request)["failure_reference"] = reference
     if wants_data(request):
         said = _(
             "Something failed on our side; it has been written down. What you typed is kept. If it "
-            "was a payment or a refund, look at its state before you ask again."
+            "was a payment or a refund, look at its state before you ask again. "
+            "Reference: %(reference)s."
         )
-        return _said(said, 500)
-    return defaults.server_error(request)
+        return _said(said % {"reference": reference}, 500)
+    return HttpResponseServerError(render_to_string("500.html", {"reference": reference}))
 
 
 def forgery_refused(request: HttpRequest, reason: str = "") -> HttpResponse:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -56,7 +59,7 @@ SAID = {
     403: "Your role does not allow this. Nothing was changed.",
     404: "This does not exist, or it is not yours to see. What you typed is kept.",
     500: "Something failed on our side; it has been written down. What you typed is kept. "
-    "If it was a payment or a refund, look at its state before you ask again.",
+    "If it was a payment or a refund, look at its state before you ask again. Reference: ",
 }
 
 
@@ -71,7 +74,37 @@ def test_a_script_gets_the_error_as_a_sentence(
     with django_assert_num_queries(0):
         answer: HttpResponse = handler(request, **given)
     assert answer.status_code == status
-    assert json.loads(answer.content) == {"error": SAID[status]}
+    said = json.loads(answer.content)
+    if status == 500:
+        said["error"] = re.sub(r"E-\w{8}\.$", "", said["error"])
+    assert said == {"error": SAID[status]}
+
+
+@pytest.mark.parametrize("accepts", ["text/html", "application/json"])
+def test_a_failure_shows_a_reference_that_its_line_in_the_log_has(
+    accepts: str, enter: Enter, tom: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line is written as the product writes it: through the handler of the settings."""
+    client, written = enter(tom), io.StringIO()
+    client.raise_request_exception = False
+    (root,) = [one for one in logging.getLogger().handlers if one.name == "stderr"]
+    assert isinstance(root, logging.StreamHandler)
+    monkeypatch.setattr(root, "stream", written)
+
+    def breaks(*_args: object, **_options: object) -> None:
+        raise RuntimeError("the inside")
+
+    monkeypatch.setattr("desk.views.chat.render", breaks)
+    answer = client.get(reverse("home"), headers={"Accept": accepts})
+
+    said = answer.content.decode()
+    found = re.search(r"Reference: (E-\w{8})\.", said)
+    assert answer.status_code == 500
+    assert found, said
+    (line,) = [one for one in written.getvalue().splitlines() if "Internal Server Error" in one]
+    assert f"reference={found[1]}" in line
+    assert "RuntimeError" not in said
+    assert "the inside" not in said
 
 
 def test_a_script_whose_token_is_of_an_older_session_is_told_to_reload(
