@@ -1,5 +1,6 @@
 """Two pages for machines: is the web process up, and can the whole product take work?"""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,10 @@ from config import heartbeat
 
 ANSWER_SECONDS: Final = 2.5
 WORKERS = ("turns", "quarantine", "exports", "maintenance")
+log = logging.getLogger(__name__)
+
+# What did not answer at the last probe of this process, if there was one.
+_missing: list[tuple[str, ...]] = []
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
 
@@ -49,8 +54,20 @@ def ready() -> HttpResponse:
     parts = {"database": standing is not None, "redis": alive is not None}
     parts |= {f"worker_{name}": name in (alive or ()) for name in WORKERS}
     good = all(parts.values())
+    _note(tuple(name for name, answers in parts.items() if not answers))
     answer: dict[str, Any] = {"ready": good, **parts, **(standing or {})}
     return JsonResponse(answer, status=200 if good else 503)
+
+
+def _note(missing: tuple[str, ...]) -> None:
+    """Log what does not answer when that changes, and not at every probe."""
+    if _missing[-1:] == [missing]:
+        return
+    _missing[:] = [missing]
+    if missing:
+        log.warning("ready.lost", extra={"missing": ",".join(missing)})
+    else:
+        log.info("ready.given")
 
 
 def _within(seconds: float, *asks: Callable[[], Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -51,6 +52,11 @@ class Worker:
     def dead(self) -> bool:
         """Tell whether it has ended."""
         return self.process.poll() is not None
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return what it has logged so far, if as JSON; Celery's banner is left out."""
+        written = self.log.read_text("utf-8").splitlines()
+        return [json.loads(line) for line in written if line.startswith("{")]
 
     def stop(self) -> None:
         """End it and its pool."""
@@ -118,7 +124,7 @@ def test_b20_a_poison_run_takes_its_worker_down_and_is_set_aside_while_the_other
     assert innocent.count() == INNOCENT
     assert set(Run.objects.values_list("attempt", flat=True)) == {1}
 
-    quarantine = start("quarantine")
+    quarantine = start("quarantine", LOG_FORMAT="json")
     until(all_ended, "the end of all runs")
 
     for run in Run.objects.filter(pk__in=keys):
@@ -140,6 +146,13 @@ def test_b20_a_poison_run_takes_its_worker_down_and_is_set_aside_while_the_other
     assert last < first_parked.ended_at
     alarms = [entry for entry in caplog.records if entry.getMessage() == "run.parked"]
     assert [alarm.levelno for alarm in alarms] == [logging.ERROR] * deadly
+
+    # Each death of a child names its run.
+    lost = [line for line in quarantine.lines() if line["event"] == "worker.lost"]
+    assert {line["level"] for line in lost} == {"ERROR"}
+    assert {line["run_id"] for line in lost} == {str(key) for key in keys}
+    exits = [line for line in quarantine.lines() if "signal 9 (SIGKILL)" in line["event"]]
+    assert len(exits) >= len(lost) == 3 * deadly
 
     # No loop goes on: nothing is in line, nothing is claimed again, the worker still lives.
     assert not quarantine.dead()

@@ -1,5 +1,6 @@
 """The health pages answer machines, whatever host name or scheme they use."""
 
+import logging
 import socket
 import threading
 import time
@@ -139,3 +140,27 @@ def test_a_pause_and_a_queue_that_stands_are_said_and_the_product_still_takes_wo
     assert answer.status_code == 200
     assert answer.json()["refunds_paused"] is True
     assert 300 <= answer.json()["longest_wait_seconds"] < 400
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_not_ready_is_logged_when_it_changes_and_not_at_each_probe(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "_missing", [])
+    caplog.set_level(logging.INFO)
+    for name in WORKERS:
+        for _probe in range(2):
+            Client().get("/readyz")
+        heartbeat.beat(f"{name}@one")
+    for _probe in range(2):
+        assert Client().get("/readyz").status_code == 200
+    changes = [
+        (entry.levelname, entry.getMessage(), vars(entry).get("missing", ""))
+        for entry in caplog.records
+        if entry.name == "config.health" or "/readyz" in entry.getMessage()
+    ]
+    lacking = [",".join(f"worker_{name}" for name in WORKERS[at:]) for at in range(4)]
+    assert changes == [
+        *(("WARNING", "ready.lost", missing) for missing in lacking),
+        ("INFO", "ready.given", ""),
+    ]
