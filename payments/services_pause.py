@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from datetime import datetime
 from typing import Final, TypeVar
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from payments.errors import PauseRefused
 from payments.locks import pause_lock
 from payments.models import Pause
 from payments.states import Operation
+from reviews.words import person_name
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,9 @@ def refunds_stop(*, actor: User, reason: str) -> Pause:
 
 
 def refunds_go_on(*, actor: User, reason: str, pause_id: UUID) -> Pause | None:
-    """End this pause, so that refunds go on; return it, or None when no pause held.
+    """End this pause, so that refunds go on; return it as it was ended first, by whomever.
+
+    None when there never was such a pause.
 
     Raises:
         PauseRefused: the person may not, gave no reason that can be kept, or another pause holds.
@@ -62,7 +66,7 @@ def refunds_go_on(*, actor: User, reason: str, pause_id: UUID) -> Pause | None:
 
     def go_on(why: str, now: Pause | None) -> Pause | None:
         if now is None:
-            return None
+            return Pause.objects.select_related("resumed_by").filter(pk=pause_id).first()
         if now.pk != pause_id:
             # Begun for a reason that whoever asks has not read.
             raise PauseRefused(_another_holds(now))
@@ -74,11 +78,38 @@ def refunds_go_on(*, actor: User, reason: str, pause_id: UUID) -> Pause | None:
     return _switched(actor, reason, go_on)
 
 
-def _another_holds(now: Pause) -> str:
-    since = date_format(timezone.localtime(now.paused_at), "j F Y, H:i")
-    return _("That pause has ended; another one holds since {since}. Nothing was changed.").format(
-        since=since
+def paused_before(pause: Pause, actor: User, reason: str) -> str:
+    """Say who paused first when it was not this call; empty when it was, or repeats what did."""
+    if (pause.paused_by, pause.reason) == (actor, _plain(reason)):
+        return ""
+    return _(
+        "Refunds are paused already, by {name} since {since}. Your reason was not kept."
+    ).format(name=person_name(pause.paused_by), since=_moment(pause.paused_at))
+
+
+def resumed_before(pause: Pause | None, actor: User, reason: str) -> str:
+    """Say who let refunds go on first when it was not this call; empty when it was."""
+    if pause is None or pause.resumed_by is None or pause.resumed_at is None:
+        return _("Refunds were not paused. Your reason was not kept.")
+    if (pause.resumed_by, pause.resumed_reason) == (actor, _plain(reason)):
+        return ""
+    return _("Refunds go on already, let go by {name} on {when}. Your reason was not kept.").format(
+        name=person_name(pause.resumed_by), when=_moment(pause.resumed_at)
     )
+
+
+def _another_holds(now: Pause) -> str:
+    return _("That pause has ended; another one holds since {since}. Nothing was changed.").format(
+        since=_moment(now.paused_at)
+    )
+
+
+def _moment(when: datetime) -> str:
+    return date_format(timezone.localtime(when), "j F Y, H:i")
+
+
+def _plain(reason: str) -> str:
+    return " ".join(reason.replace("\0", "").split())
 
 
 def _switched(actor: User, reason: str, switch: Callable[[str, Pause | None], ResultT]) -> ResultT:
@@ -86,7 +117,7 @@ def _switched(actor: User, reason: str, switch: Callable[[str, Pause | None], Re
     fresh = User.objects.filter(pk=actor.pk, is_active=True).first()
     if fresh is None or not fresh.has_perm(PAUSE_REFUNDS):
         raise PauseRefused(_("You may not pause refunds."))
-    why = " ".join(reason.replace("\0", "").split())
+    why = _plain(reason)
     if not why:
         raise PauseRefused(_("Please say why; your other operators read it."))
     if len(why) > PAUSE_REASON_LIMIT:

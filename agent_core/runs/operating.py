@@ -109,8 +109,10 @@ def oldest_waits() -> timedelta:
     return timezone.now() - since if since is not None else timedelta()
 
 
-def run_push(*, run_id: UUID, actor: User) -> None:
+def run_push(*, run_id: UUID, actor: User) -> bool:
     """Do for one run what the sweep does for all; pressing twice does nothing twice.
+
+    Return False when the run does not stand still and nothing was changed.
 
     Raises:
         NotFound: there is no such run, or the actor is no operator.
@@ -118,8 +120,8 @@ def run_push(*, run_id: UUID, actor: User) -> None:
     run = Run.objects.filter(pk=run_id).first()
     if run is None or not (actor.is_active and actor.has_perm(OPERATE)):
         raise NotFound
-    logger.warning("run.pushed", extra={"run": str(run_id), "actor": actor.pk})
     # Those of dead workers first: they may be what this one waits behind.
+    before = _open_of(run)
     for parked in leases_return():
         try:
             run_parked(parked)
@@ -128,12 +130,31 @@ def run_push(*, run_id: UUID, actor: User) -> None:
     with faults.commit("run.push", transaction.atomic()):
         conversation_lock(run.conversation_id)
         run.refresh_from_db()
-        if run.state in RUN_CLAIMABLE:
-            run_enqueue_after_commit(run)
-        elif run.state == RunState.WAITING and not _undecided().filter(run_id=run.pk).exists():
-            run_wake(run.pk)
-        elif run.state == RunState.PENDING:
-            run_next(run.conversation_id)
+        # What it waited behind may have been taken back above, and it has nothing to be sent.
+        moved = _sent(run) or before != _open_of(run)
+    if moved:
+        logger.warning("run.pushed", extra={"run": str(run_id), "actor": actor.pk})
+    return moved
+
+
+def _sent(run: Run) -> bool:
+    """Send, wake or bring on what stands still; False when nothing of it does."""
+    if run.state in RUN_CLAIMABLE:
+        run_enqueue_after_commit(run)
+        return True
+    if run.state == RunState.WAITING and not _undecided().filter(run_id=run.pk).exists():
+        return run_wake(run.pk)
+    others = Run.objects.filter(conversation_id=run.conversation_id, state__in=RUN_WORKING)
+    if run.state != RunState.PENDING or others.exists():
+        return False
+    run_next(run.conversation_id)
+    return True
+
+
+def _open_of(run: Run) -> set[tuple[UUID, str, int]]:
+    """Return how the runs of its conversation stand that have not ended."""
+    runs = Run.objects.filter(conversation_id=run.conversation_id).exclude(state__in=RUN_FINAL)
+    return set(runs.values_list("pk", "state", "attempt"))
 
 
 def _rows() -> QuerySet[MovedRun]:

@@ -22,7 +22,7 @@ from desk.operating import operates, operator_page
 from desk.views.people import person
 from payments.errors import PauseRefused
 from payments.services import refunds_go_on, refunds_stop
-from payments.services_pause import PAUSE_REASON_LIMIT
+from payments.services_pause import PAUSE_REASON_LIMIT, paused_before, resumed_before
 
 log = logging.getLogger("desk")
 
@@ -41,10 +41,15 @@ def push(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Send a run that stands still on its way again."""
     actor = _operator(request)
     try:
-        run_push(run_id=run_id, actor=actor)
+        pushed = run_push(run_id=run_id, actor=actor)
     except NotFound:
         raise Http404 from None
-    messages.success(request, _("Sent on its way again; a worker takes it when one is free."))
+    if pushed:
+        messages.success(request, _("Sent on its way again; a worker takes it when one is free."))
+    else:
+        messages.info(
+            request, _("This request does not stand still any more. Nothing was changed.")
+        )
     return _back()
 
 
@@ -77,11 +82,12 @@ def refunds(request: HttpRequest) -> HttpResponse:
     shown = _id_of(request.POST.get("pause", ""))
     try:
         if change == "pause":
-            refunds_stop(actor=actor, reason=reason)
-            messages.warning(request, _("Refunds are paused."))
+            before = paused_before(refunds_stop(actor=actor, reason=reason), actor, reason)
+            messages.warning(request, before or _("Refunds are paused."))
         elif change == "resume" and shown is not None:
-            refunds_go_on(actor=actor, reason=reason, pause_id=shown)
-            messages.success(request, _("Refunds go on."))
+            ended = refunds_go_on(actor=actor, reason=reason, pause_id=shown)
+            before = resumed_before(ended, actor, reason)
+            messages.success(request, before or _("Refunds go on."))
         else:
             raise BadRequest
     except PauseRefused as refusal:

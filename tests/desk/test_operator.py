@@ -136,6 +136,11 @@ def test_a_run_that_stands_still_is_pushed_by_a_button(enter: Enter, adam: User,
     run.refresh_from_db()
     assert run.enqueued_at is not None
     assert run.enqueued_at > then
+    Run.objects.filter(pk=run.pk).update(state=RunState.DONE, ended_at=timezone.now())
+    answer = enter(adam).post(reverse("operator-push", args=[run.pk]), follow=True)
+    page = words(answer.content.decode())
+    assert "This request does not stand still any more. Nothing was changed." in page
+    assert "Sent on its way again" not in page
 
 
 def test_a_run_that_was_set_aside_goes_on_as_a_new_one_of_its_requester(
@@ -175,6 +180,37 @@ def test_refunds_are_paused_and_let_go_on_and_everybody_reads_it_at_the_next_pag
     assert "well again" in shown(enter, adam)
     kept = Pause.objects.get()
     assert (kept.paused_by, kept.resumed_by) == (adam, adam)
+
+
+def test_the_second_of_two_operators_reads_who_was_first_and_that_their_reason_is_not_kept(
+    enter: Enter, adam: User
+) -> None:
+    """A repeat of one's own press is no second one."""
+    eve = User.objects.create_superuser("eve", first_name="Eve", last_name="Lund")
+    pause = {"do": "pause", "reason": "the processor books twice"}
+
+    def press(who: User, form: dict[str, str]) -> str:
+        answer = enter(who).post(reverse("operator-refunds"), form, follow=True)
+        return words(answer.content.decode())
+
+    for _press in range(2):
+        assert "paused already" not in press(adam, pause)
+    said = press(eve, pause | {"reason": "a wrong price list"})
+    assert re.search(
+        r"Refunds are paused already, by Adam Roth since \d+ \w+ \d{4}, \d\d:\d\d\. "
+        r"Your reason was not kept\.",
+        said,
+    )
+    go_on = {"do": "resume", "pause": str(Pause.objects.get().pk), "reason": "well again"}
+    for _press in range(2):
+        said = press(eve, go_on)
+        assert "Refunds go on." in said
+        assert "already" not in said
+    said = press(adam, go_on | {"reason": "the list is right"})
+    assert "Refunds go on already, let go by Eve Lund on" in said
+    assert "Your reason was not kept." in said
+    kept = Pause.objects.get()
+    assert (kept.reason, kept.resumed_reason) == ("the processor books twice", "well again")
 
 
 def ending(page: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -105,7 +106,8 @@ def test_pausing_twice_is_one_pause_and_letting_go_on_twice_one_end(olga: User) 
     assert refunds_pause() == first
     assert first.reason == "the processor books twice"
     assert refunds_go_on(actor=olga, reason="well again", pause_id=first.pk) == first
-    assert refunds_go_on(actor=olga, reason="well again", pause_id=first.pk) is None
+    assert refunds_go_on(actor=olga, reason="again", pause_id=first.pk) == first
+    assert refunds_go_on(actor=olga, reason="again", pause_id=uuid4()) is None
     assert refunds_pause() is None
     kept = Pause.objects.get()
     assert (kept.paused_by, kept.resumed_by, kept.resumed_reason) == (olga, olga, "well again")

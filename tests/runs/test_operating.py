@@ -136,6 +136,7 @@ def test_a_run_waits_rightly_while_one_of_its_reviews_is_open(
     run = stood(say("refund"))
     assert run.state == RunState.WAITING
     assert causes() == {}
+    assert run_push(run_id=run.pk, actor=tom) is False
     Review.objects.update(state=State.EXPIRED, decided_at=timezone.now())
     assert causes() == {run.pk: operating.NOT_WOKEN}
     run_push(run_id=run.pk, actor=tom)
@@ -170,7 +171,7 @@ def test_a_push_sends_what_nobody_has_taken_and_twice_does_it_once(
     run.refresh_from_db()
     assert (run.state, run.attempt) == (RunState.DONE, 1)
     assert StopRecord.objects.filter(run=run).count() == 1
-    run_push(run_id=run.pk, actor=tom)
+    assert run_push(run_id=run.pk, actor=tom) is False
     assert len(sent) == 2
 
 
@@ -183,6 +184,17 @@ def test_a_push_takes_a_run_from_a_silent_worker_into_quarantine_once(
     run.refresh_from_db()
     assert (run.state, run.quarantined, run.attempt, run.strikes) == (RunState.QUEUED, True, 2, 0)
     assert [one.pk for one in operating.runs_quarantined()] == [run.pk]
+
+
+def test_a_push_says_whether_anything_stood_still(tom: User, sent: list[str]) -> None:
+    """First the one behind a silent worker's run; then nothing that could be pushed is left."""
+    dead = asked(tom)
+    Run.objects.filter(pk=dead.pk).update(**lease(-1))
+    behind = stood(asked(tom, talk=dead.conversation), state=RunState.PENDING)
+    assert run_push(run_id=behind.pk, actor=tom) is True
+    assert run_push(run_id=behind.pk, actor=tom) is False
+    Run.objects.filter(pk=dead.pk).update(**lease(60))
+    assert run_push(run_id=dead.pk, actor=tom) is False
 
 
 def test_nobody_else_pushes(tom: User, sent: list[str]) -> None:
