@@ -235,9 +235,6 @@ class Play:
         ended = self._child(place, 0, act.do, act.args, fault)
         if gone(ended):
             self._nothing_half_done(act, fault)
-            if "stopped" in ended:
-                # Its rows are locked; whoever needs them waits no longer than until the next sweep.
-                self._sweep(place)
             if work:
                 self.work(place, None, process=1)
             ended = self._child(place, 0, act.do, act.args, None)
@@ -328,6 +325,9 @@ class Play:
         self._at_work = None if do == "leave" or gone(ended) else pid
         if self._at_work is None:
             self._left.append(pid)
+        if "stopped" in ended:
+            # Its rows are locked; whoever needs them waits no longer than until the next sweep.
+            self._sweep(place)
         return ended
 
     def _nothing_half_done(self, act: Act, fault: Fault | None) -> None:
