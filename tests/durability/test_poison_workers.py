@@ -151,7 +151,7 @@ def test_b20_a_poison_run_takes_its_worker_down_and_is_set_aside_while_the_other
     lost = [line for line in quarantine.lines() if line["event"] == "worker.lost"]
     assert {line["level"] for line in lost} == {"ERROR"}
     assert {line["run_id"] for line in lost} == {str(key) for key in keys}
-    exits = [line for line in quarantine.lines() if "signal 9 (SIGKILL)" in line["event"]]
+    exits = [line for line in quarantine.lines() if line["event"].startswith("Process ")]
     assert len(exits) >= len(lost) == 3 * deadly
 
     # No loop goes on: nothing is in line, nothing is claimed again, the worker still lives.
