@@ -67,6 +67,8 @@ def test_readiness_knows_database_redis_and_each_worker(product: Launch) -> None
         "worker_quarantine": True,
         "worker_exports": True,
         "worker_maintenance": True,
+        "refunds_paused": False,
+        "longest_wait_seconds": 0,
     }
 
 
