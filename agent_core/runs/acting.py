@@ -38,6 +38,7 @@ class Acting:
         # The calls of a batch run side by side, and each voids what another may be reading.
         self._lock = threading.Lock()
         self._voided = 0
+        self._first = True
         self._said: tuple[str, ...] | None = None
         self._told: tuple[tuple[str, str], ...] | None = None
         self._known: tuple[float, RunContext] | None = None
@@ -68,7 +69,8 @@ class Acting:
 
     def _read(self) -> RunContext:
         run = self._run
-        if _just_claimed(run):
+        first, self._first = self._first, False
+        if first and _just_claimed(run):
             # The claim has read both a moment ago.
             user, conversation = run.requester, run.conversation
         else:

@@ -208,6 +208,8 @@ class DjangoHost:
     @contextmanager
     def call_scope(self, call_id: UUID) -> Iterator[None]:
         """Run a tool in the run's language; give its thread's connection back afterwards."""
+        # Right before an effect nothing counts but what holds now.
+        self._acting.changed()
         with _released(), translation.override(self._run.language):
             yield
 

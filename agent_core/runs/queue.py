@@ -51,9 +51,10 @@ def task_send(task: str, argument: str) -> bool:
     would stop looking for their broker, and `retry=False` alone does not cover connecting, which
     Celery tries for six seconds.
     """
-    kept = _kept()
+    address = str(current_app.conf.broker_write_url)
+    kept = _kept(address)
     if kept is not None:
-        if _sent(*kept, task, argument):
+        if _sent(*kept, task, argument, address):
             return True
         # The others have died with it.
         _anew()
@@ -63,18 +64,23 @@ def task_send(task: str, argument: str) -> bool:
     except _lost(connection):
         connection.release()
         return False
-    return _sent(connection, producer, task, argument)
+    return _sent(connection, producer, task, argument, address)
 
 
-_idle: queue.LifoQueue[tuple[Connection, Producer]] = queue.LifoQueue(maxsize=8)
+_idle: queue.LifoQueue[tuple[str, Connection, Producer]] = queue.LifoQueue(maxsize=8)
 """Senders that nobody uses at the moment; what finds no room here is closed."""
 
 
-def _kept() -> tuple[Connection, Producer] | None:
-    try:
-        return _idle.get_nowait()
-    except queue.Empty:
-        return None
+def _kept(address: str) -> tuple[Connection, Producer] | None:
+    """Take a sender that was kept for this broker; those of another one are let go."""
+    while True:
+        try:
+            place, connection, producer = _idle.get_nowait()
+        except queue.Empty:
+            return None
+        if place == address:
+            return connection, producer
+        connection.release()
 
 
 def _lost(connection: Connection) -> tuple[type[BaseException], ...]:
@@ -82,14 +88,16 @@ def _lost(connection: Connection) -> tuple[type[BaseException], ...]:
     return (OperationalError, *connection.connection_errors, *connection.channel_errors)
 
 
-def _sent(connection: Connection, producer: Producer, task: str, argument: str) -> bool:
+def _sent(
+    connection: Connection, producer: Producer, task: str, argument: str, address: str
+) -> bool:
     try:
         current_app.send_task(task, args=[argument], producer=producer, retry=False)
     except _lost(connection):
         connection.release()
         return False
     try:
-        _idle.put_nowait((connection, producer))
+        _idle.put_nowait((address, connection, producer))
     except queue.Full:
         connection.release()
     return True
