@@ -11,7 +11,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from agent_core.contract import RunContext
@@ -38,7 +37,6 @@ class Acting:
         # The calls of a batch run side by side, and each voids what another may be reading.
         self._lock = threading.Lock()
         self._voided = 0
-        self._first = True
         self._said: tuple[str, ...] | None = None
         self._told: tuple[tuple[str, str], ...] | None = None
         self._known: tuple[float, RunContext] | None = None
@@ -69,13 +67,8 @@ class Acting:
 
     def _read(self) -> RunContext:
         run = self._run
-        first, self._first = self._first, False
-        if first and _just_claimed(run):
-            # The claim has read both a moment ago.
-            user, conversation = run.requester, run.conversation
-        else:
-            user = User.objects.get(pk=run.requester_id)
-            conversation = Conversation.objects.get(pk=run.conversation_id)
+        user = User.objects.get(pk=run.requester_id)
+        conversation = Conversation.objects.get(pk=run.conversation_id)
         said, told = self._said, self._told
         if said is None:
             said = self._said = _words(run)
@@ -96,12 +89,6 @@ class Acting:
             fence=partial(fence_check, run.pk, run.attempt),
             bind_customer=self._bind,
         )
-
-
-def _just_claimed(run: Run) -> bool:
-    if run.claimed_at is None:
-        return False
-    return (timezone.now() - run.claimed_at).total_seconds() < FRESH_SECONDS
 
 
 def _words(run: Run) -> tuple[str, ...]:

@@ -89,8 +89,11 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "charge.amount_differs": (
         "tests/payments/test_charges.py::test_anything_but_the_open_amount_is_refused"
     ),
+    "refund.paused": (
+        "tests/payments/test_pause.py::test_the_ledger_refuses_and_leaves_the_approval_for_later"
+    ),
     "amount.refused": "tests/payments/test_refunds.py::test_another_currency_is_never_sent",
 }
 """Codes that no call of a tool brings about by itself, with the test that does: refusals of the
 ledger to a caller that asks for another amount or currency than the record has, which our tools
-read from the record."""
+read from the record; and what an operator's switch brings about."""

@@ -11,6 +11,8 @@ from agent_core.events import EVENT_FIELDS, event_checked
 def test_the_kinds_and_their_fields_stay() -> None:
     assert {kind: sorted(fields) for kind, fields in EVENT_FIELDS.items()} == {
         "message": ["at", "message", "role", "text"],
+        "message_edited": ["at", "message", "text"],
+        "message_removed": ["at", "message"],
         "run": ["attempt", "state"],
         "reset": ["attempt"],
         "call": ["call", "label", "reason", "state", "summary"],
