@@ -81,6 +81,15 @@ def no_network() -> Iterator[None]:
     patch.undo()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def senders_closed() -> Iterator[None]:
+    """Close at the end what was kept to send messages over."""
+    yield
+    from agent_core.runs import queue
+
+    queue.senders_close()
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """Add the checkpoint tables, which no migration makes; let go of them at the end."""

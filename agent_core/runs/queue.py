@@ -57,7 +57,7 @@ def task_send(task: str, argument: str) -> bool:
         if _sent(*kept, task, argument, address):
             return True
         # The others have died with it.
-        _anew()
+        senders_close()
     connection = current_app.connection_for_write(transport_options=_SENDING)
     try:
         producer = Producer(connection, auto_declare=False)
@@ -103,8 +103,17 @@ def _sent(
     return True
 
 
+def senders_close() -> None:
+    """Keep no sender; the next message makes one."""
+    while True:
+        try:
+            _idle.get_nowait()[1].release()
+        except queue.Empty:
+            return
+
+
 def _anew() -> None:
-    """Keep no sender: they have died, or belong to the parent of this process."""
+    """Forget the senders of the parent of this process, whose sockets are not ours to close."""
     global _idle
     _idle = queue.LifoQueue(maxsize=8)
 

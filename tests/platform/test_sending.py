@@ -46,9 +46,9 @@ def queues(redis_url: str) -> Iterator[Queues]:
 @pytest.fixture(autouse=True)
 def no_sender_kept() -> Iterator[None]:
     """Begin and end without a sender that knows another test's broker."""
-    queue._anew()
+    queue.senders_close()
     yield
-    queue._anew()
+    queue.senders_close()
 
 
 @pytest.fixture(params=["refused", "no socket", "silent", "silent socket", "full"])
