@@ -11,23 +11,21 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
+from langchain_core.outputs import ChatGenerationChunk
 from typing_extensions import override
 
+from agent_core.chat_models.offline import OfflineModel
 from agent_core.chat_models.reading import text_of
 from agent_core.chat_models.spec import ModelSpec, ModelUnknown
 
@@ -88,36 +86,10 @@ def bench_label(name: str) -> str:
     return f"Benchmark ({name})"
 
 
-class BenchModel(BaseChatModel):
+class BenchModel(OfflineModel):
     """Says three pieces of text and makes one call, the same in every turn."""
 
     gated: bool = False
-
-    @property
-    def _llm_type(self) -> str:
-        return "bench"
-
-    @override
-    def bind_tools(
-        self,
-        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
-        *,
-        tool_choice: str | None = None,
-        **kwargs: Any,
-    ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Make the tools' schemas, as a provider's client does for every request."""
-        schemas = [convert_to_openai_tool(tool) for tool in tools]
-        return self.bind(tools=schemas, tool_choice=tool_choice, **kwargs)
-
-    @override
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        raise NotImplementedError("The graph streams.")
 
     @override
     def _stream(

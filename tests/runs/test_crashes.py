@@ -133,10 +133,8 @@ def test_a_death_between_the_pause_and_the_wait_refuses_nothing(
     assert (run.state, effects) == (RunState.DONE, ["refund 5 approved"])
 
 
-def test_a_parked_run_says_of_an_effect_in_the_air_that_it_is_being_checked(
-    script: Play, conversation: Conversation, die: Die
-) -> None:
-    """Three deaths in quarantine while the effect is out: nobody knows whether it happened."""
+def parked_in_the_air(script: Play, conversation: Conversation, die: Die) -> Run:
+    """Return a run whose worker died for the third time in quarantine, while its effect was out."""
     script([("probe_pay", {"amount": "5"})])
     die(django_host.DjangoHost, "call_began", True)
     run = begun(conversation, "pay 5")
@@ -147,6 +145,15 @@ def test_a_parked_run_says_of_an_effect_in_the_air_that_it_is_being_checked(
     sweep()
 
     run.refresh_from_db()
+    return run
+
+
+def test_a_parked_run_says_of_an_effect_in_the_air_that_it_is_being_checked(
+    script: Play, conversation: Conversation, die: Die
+) -> None:
+    """Three deaths in quarantine while the effect is out: nobody knows whether it happened."""
+    run = parked_in_the_air(script, conversation, die)
+
     assert (run.state, run.stop.rule) == (RunState.PARKED, "parked")
     assert Call.objects.get().state == CallState.UNKNOWN
     said = Message.objects.get(run=run, role=Role.ASSISTANT).text
@@ -158,16 +165,8 @@ def test_a_parked_run_says_of_an_effect_in_the_air_that_it_is_being_checked(
 def test_a_parked_run_has_one_reference_in_its_row_its_answer_and_the_log(
     script: Play, conversation: Conversation, die: Die, caplog: pytest.LogCaptureFixture
 ) -> None:
-    script([("probe_pay", {"amount": "5"})])
-    die(django_host.DjangoHost, "call_began", True)
-    run = begun(conversation, "pay 5")
-    Run.objects.filter(pk=run.pk).update(
-        quarantined=True, strikes=2, lease_until=timezone.now() - timedelta(seconds=1)
-    )
+    run = parked_in_the_air(script, conversation, die)
 
-    sweep()
-
-    run.refresh_from_db()
     reference = run.failure_reference
     assert reference.startswith("E-")
     assert (run.strikes, run.stop.evidence) == (3, {"reference": reference, "strikes": 3})
