@@ -15,6 +15,7 @@ import psycopg
 from django.db import connection
 from psycopg import sql
 
+from agent_core.runs import leases
 from agent_core.runs.work import saver_pool
 
 _NUMBERS = itertools.count(1)
@@ -86,6 +87,8 @@ def _say(server: psycopg.Connection, text: str, **names: str) -> None:
 
 def let_go() -> None:
     """Give back every connection that this process keeps."""
+    # The present keeper of leases has a session of its own in the database that is left.
+    leases._anew()
     connection.close()
     connection.close_pool()  # type: ignore[attr-defined]
     if saver_pool.cache_info().currsize:
