@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from agent_core.errors import CountersignError
-from agent_core.runs.models import Event, Run
+from agent_core.runs.models import Run
+from agent_core.runs.selectors import EventRow
 from agent_core.runs.states import CallState, Role, RunState
 from agent_core.runs.wording import calls_in_words
 from reviews.models import Review
@@ -32,7 +33,7 @@ WAITING_EXIT: Final = 20
 """The exit code of a run that waits for a reviewer."""
 
 
-def event_line(event: Event) -> str:
+def event_line(event: EventRow) -> str:
     """Return an event as one line for a terminal, empty for those that say nothing there."""
     data = event.payload
     if event.kind == "message" and data["role"] != Role.STAFF:

@@ -56,12 +56,6 @@ def message_for(user: Viewer, message_id: UUID) -> Message:
     return found
 
 
-def events_after(conversation_id: UUID, last_id: int, limit: int = 200) -> list[Event]:
-    """Return the next durable events of a conversation, in order."""
-    events = Event.objects.filter(conversation_id=conversation_id, pk__gt=last_id)
-    return list(events.order_by("pk")[:limit])
-
-
 @dataclass(frozen=True, slots=True)
 class EventRow:
     """One durable event as a reader gets it."""
@@ -73,7 +67,7 @@ class EventRow:
     payload: Mapping[str, Any]
 
 
-def events_after_all(last_ids: Mapping[str, int], limit: int) -> list[EventRow]:
+def events_after_all(last_ids: Mapping[str, int], limit: int = 200) -> list[EventRow]:
     """Return the next durable events of some conversations, at most `limit` of each, in order.
 
     One statement for all of them, by the index that leads from a conversation to its events.

@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from agent_core.runs.asking import event_line
 from agent_core.runs.management.commands import ask
-from agent_core.runs.models import Event
+from agent_core.runs.selectors import EventRow
 
 
 @pytest.fixture
@@ -66,13 +66,18 @@ STOP = {
 """The fields of a stop event in 0.1.0."""
 
 
+def stopped(payload: dict[str, Any]) -> EventRow:
+    """Return the event of a stop."""
+    return EventRow(id=1, conversation="", run=None, kind="stop", payload=payload)
+
+
 def test_the_stop_of_a_run_is_one_line_whichever_version_wrote_it() -> None:
     newer = {"mode": "never", "notes": ["Measured."], "tokens_saved": 7, "tokens_estimated": True}
-    assert event_line(Event(kind="stop", payload=STOP)) == (
+    assert event_line(stopped(STOP)) == (
         "■ Stopped: everything asked for is done. Every step is complete. "
         "1 model call made, 1 saved."
     )
-    assert event_line(Event(kind="stop", payload=STOP | newer)) == (
+    assert event_line(stopped(STOP | newer)) == (
         "■ Stopped: everything asked for is done. Every step is complete. Measured. "
         "1 model call made, 1 saved (about 7 tokens)."
     )

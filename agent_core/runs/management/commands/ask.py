@@ -24,8 +24,8 @@ from agent_core.runs.asking import (
     reviews_waiting,
     waiting_words,
 )
-from agent_core.runs.models import CONVERSATION_STOP_MODES, Conversation, Event, Run
-from agent_core.runs.selectors import conversation_for, event_latest, events_after
+from agent_core.runs.models import CONVERSATION_STOP_MODES, Conversation, Run
+from agent_core.runs.selectors import EventRow, conversation_for, event_latest, events_after_all
 from agent_core.runs.services import (
     conversation_start,
     conversation_stop_mode,
@@ -91,7 +91,7 @@ class Command(BaseCommand):
                 continue
             began = time.monotonic()
             self._print(event)
-            if event.run_id == run.pk and event.payload.get("state") == RunState.WAITING:
+            if event.run == str(run.pk) and event.payload.get("state") == RunState.WAITING:
                 if reviewer is None:
                     self._say(waiting_words(run))
                     return WAITING_EXIT
@@ -103,22 +103,22 @@ class Command(BaseCommand):
         run.refresh_from_db()
         return EXIT_CODES[run.stop.rule]
 
-    def _events(self, run: Run, seen: int) -> Iterator[Event | None]:
+    def _events(self, run: Run, seen: int) -> Iterator[EventRow | None]:
         """Yield the events as they come, None between looks, until the run has ended."""
         with live.listening(run.conversation_id) as wait:
             while True:
                 ended = Run.objects.filter(pk=run.pk, state__in=RUN_FINAL).exists()
-                for event in events_after(run.conversation_id, seen):
-                    seen = event.pk
+                for event in events_after_all({str(run.conversation_id): seen}):
+                    seen = event.id
                     yield event
                 if ended:
                     return
                 yield None
                 wait()
 
-    def _print(self, event: Event) -> None:
+    def _print(self, event: EventRow) -> None:
         if self.as_json:
-            line = {"event": event.kind, "id": event.pk, "run": str(event.run_id or "")}
+            line = {"event": event.kind, "id": event.id, "run": event.run or ""}
             self.stdout.write(json.dumps({**line, **event.payload}))
         elif text := event_line(event):
             self.stdout.write(text)
