@@ -6,16 +6,17 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import connection
 from django.utils.module_loading import import_string
 
 from agent_core.contract import RunContext
 from agent_core.runs.claims import fence_check
-from agent_core.runs.models import Call, Conversation, Message, Run
+from agent_core.runs.models import Run
 from agent_core.runs.states import Role
 
 FRESH_SECONDS: Final = 0.25
@@ -26,6 +27,69 @@ WORDS: Final = 200
 
 TOLD: Final = 50
 """How many answers of tools a value is looked for in, the latest first."""
+
+MODEL_BACKENDS: Final = ["django.contrib.auth.backends.ModelBackend"]
+"""The backend whose rights are those of the rows; with any other Django itself is asked."""
+
+_READ: Final = """
+SELECT person.id, person.username, person.first_name, person.last_name,
+    person.is_active, person.is_superuser,
+    conversation.customer_id,
+    ARRAY(
+        SELECT kind.app_label || '.' || permission.codename
+        FROM auth_permission permission
+        JOIN django_content_type kind ON kind.id = permission.content_type_id
+        WHERE person.is_superuser
+        OR permission.id IN (
+            SELECT permission_id FROM auth_user_user_permissions WHERE user_id = %(person)s
+        )
+        OR permission.id IN (
+            SELECT in_group.permission_id FROM auth_group_permissions in_group
+            JOIN auth_user_groups member ON member.group_id = in_group.group_id
+            WHERE member.user_id = %(person)s
+        )
+    ) AS rights,
+    CASE WHEN %(said)s THEN ARRAY(
+        SELECT text FROM runs_message
+        WHERE conversation_id = %(conversation)s AND role = %(staff)s
+        AND position <= %(position)s AND removed_at IS NULL
+        ORDER BY position DESC LIMIT %(words)s
+    ) END AS said,
+    CASE WHEN %(told)s THEN ARRAY(
+        SELECT ARRAY[call.label, call.content] FROM runs_call call
+        JOIN runs_run run ON run.id = call.run_id
+        WHERE run.conversation_id = %(conversation)s AND call.content <> ''
+        ORDER BY call.ended_at DESC LIMIT %(answers)s
+    ) END AS told
+FROM auth_user person, runs_conversation conversation
+WHERE person.id = %(person)s AND conversation.id = %(conversation)s
+"""
+"""Who acts and on whose behalf, of one moment; the latest words and answers if they are asked for.
+
+By hand, because it is read before every model call and every effect: Django would send six.
+"""
+
+
+class _Row(NamedTuple):
+    """What `_READ` answers; `said` and `told` are None when they were not asked for."""
+
+    id: int
+    username: str
+    first_name: str
+    last_name: str
+    is_active: bool
+    is_superuser: bool
+    customer_id: UUID | None
+    rights: list[str]
+    said: list[str] | None
+    told: list[list[str]] | None
+
+    def person(self) -> User:
+        """Return the staff member; what was not read here is read when it is looked at."""
+        read = self._asdict()
+        # In the order of the model's fields, which is what Django counts on.
+        names = [field.attname for field in User._meta.concrete_fields if field.attname in read]
+        return User.from_db(connection.alias, names, [read[name] for name in names])
 
 
 class Acting:
@@ -66,23 +130,23 @@ class Acting:
             self._known = None
 
     def _read(self) -> RunContext:
-        run = self._run
-        user = User.objects.get(pk=run.requester_id)
-        conversation = Conversation.objects.get(pk=run.conversation_id)
-        said, told = self._said, self._told
+        run, said, told = self._run, self._said, self._told
+        row = _row(run, said=said is None, told=told is None)
+        person = row.person()
         if said is None:
-            said = self._said = _words(run)
+            # The staff member's messages up to this run's own, oldest first.
+            said = self._said = tuple(reversed(row.said or ()))
         if told is None:
-            told = _told(run.conversation_id)
+            told = tuple((label, content) for label, content in row.told or ())
         return RunContext(
             run_id=run.pk,
             attempt=run.attempt,
             conversation_id=run.conversation_id,
-            requester_id=user.pk,
-            requester_name=user.get_full_name() or user.username,
-            rights=frozenset(user.get_all_permissions()) if user.is_active else frozenset(),
-            team_ids=import_string(settings.RUN_SCOPE)(user),
-            customer_id=conversation.customer_id,
+            requester_id=person.pk,
+            requester_name=person.get_full_name() or person.username,
+            rights=_rights(person, row.rights),
+            team_ids=import_string(settings.RUN_SCOPE)(person),
+            customer_id=row.customer_id,
             language=run.language,
             words=said,
             told=told,
@@ -91,19 +155,28 @@ class Acting:
         )
 
 
-def _words(run: Run) -> tuple[str, ...]:
-    """Return the staff member's latest messages up to this run's own, oldest first."""
-    said = Message.objects.filter(
-        conversation=run.conversation_id,
-        role=Role.STAFF,
-        position__lte=run.message.position,
-        removed_at=None,
-    )
-    latest = said.order_by("-position").values_list("text", flat=True)[:WORDS]
-    return tuple(reversed(latest))
+def _row(run: Run, *, said: bool, told: bool) -> _Row:
+    """Read who acts in a run as it is now."""
+    values: dict[str, Any] = {
+        "person": run.requester_id,
+        "conversation": run.conversation_id,
+        "staff": str(Role.STAFF),
+        "position": run.message.position,
+        "words": WORDS,
+        "answers": TOLD,
+        "said": said,
+        "told": told,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_READ, values)
+        return _Row(*cursor.fetchone())
 
 
-def _told(conversation_id: UUID) -> tuple[tuple[str, str], ...]:
-    """Return what tools have answered in a conversation, the latest first."""
-    calls = Call.objects.filter(run__conversation=conversation_id).exclude(content="")
-    return tuple(calls.order_by("-ended_at").values_list("label", "content")[:TOLD])
+def _rights(person: User, granted: list[str]) -> frozenset[str]:
+    """Return the rights of a staff member, who has none once their account is closed."""
+    if not person.is_active:
+        return frozenset()
+    if list(settings.AUTHENTICATION_BACKENDS) != MODEL_BACKENDS:
+        # A directory, say, may grant what no row here does.
+        return frozenset(person.get_all_permissions())
+    return frozenset(granted)

@@ -49,16 +49,16 @@ def test_a_call_that_ends_while_another_reads_who_acts_leaves_it_a_whole_context
 ) -> None:
     """One call reads; before it has, another one's answer voids what was known."""
     one = Acting(claimed, lambda *_: None)
-    read, reads = acting._told, []
+    read, reads = acting._row, []
 
-    def interrupted(conversation_id: Any) -> tuple[tuple[str, str], ...]:
-        found = read(conversation_id)
-        reads.append(found)
+    def interrupted(*run: Any, **asked: Any) -> Any:
+        found = read(*run, **asked)
+        reads.append(asked["told"])
         if len(reads) == 1:
             one.answered()
         return found
 
-    monkeypatch.setattr(acting, "_told", interrupted)
+    monkeypatch.setattr(acting, "_row", interrupted)
 
     context = one.context()
 
@@ -66,7 +66,7 @@ def test_a_call_that_ends_while_another_reads_who_acts_leaves_it_a_whole_context
     assert context.told == ()
     # What was read before the answer is not kept as what is known after it.
     assert isinstance(one.context(), RunContext)
-    assert len(reads) == 2
+    assert reads == [True, True]
     one.context()
     assert len(reads) == 2
 
