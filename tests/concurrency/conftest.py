@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from tests.concurrency.turns import Meeting, Person, Turn
+from tests.concurrency.turns import Person, Turn
 from tests.payments.processor import Processor, processor, processor_process
+from tests.rig.threads import Meeting
 
 __all__ = ["processor", "processor_process"]
 

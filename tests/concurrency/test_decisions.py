@@ -26,8 +26,9 @@ from reviews.models import Review
 from reviews.services import review_approve, review_withdraw, reviews_expire
 from reviews.words import moment
 from tests.concurrency.conftest import Meet
-from tests.concurrency.turns import Person, Turn, at_once, elsewhere, told
+from tests.concurrency.turns import Person, Turn, told
 from tests.desk.test_chat import words
+from tests.rig.threads import Caller, at_once, elsewhere
 
 # The word of each state in the sentence that says who decided.
 DID = {"approved": "approved", "rejected": "rejected", "withdrawn": "withdrew"}
@@ -282,6 +283,7 @@ def test_the_sweep_and_an_approval_in_the_last_second_leave_one_of_them(
 ) -> None:
     """Lea's click has passed its checks; time runs out and the sweep waits for her row."""
     store, begun = services_deciding._store, threading.Event()
+    sweeping: list[Caller] = []
 
     def store_then_sweep(*given: Any) -> Review:
         review = store(*given)
@@ -294,8 +296,8 @@ def test_the_sweep_and_an_approval_in_the_last_second_leave_one_of_them(
         with transaction.atomic():
             approved = turn.approve()
             # Her transaction is open; its row is held until it commits.
-            sweeping.start()
-            sweeping.join(0.3)
+            sweeping.append(Caller(sweep))
+            sweeping[0].waits(0.3)
             return approved
 
     def sweep() -> None:
@@ -305,9 +307,8 @@ def test_the_sweep_and_an_approval_in_the_last_second_leave_one_of_them(
         )
         reviews_expire()
 
-    sweeping = threading.Thread(target=lambda: at_once(sweep))
     approve()
-    sweeping.join(30)
+    sweeping[0].outcome()
     turn.review.refresh_from_db()
     assert turn.review.state == "approved"
     turn.work()

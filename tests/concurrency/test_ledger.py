@@ -5,12 +5,10 @@ Every test names its interleaving and ends in the processor's own books.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connections
 from django.utils import timezone
 
 from agent_core.errors import StaleAttempt
@@ -24,54 +22,11 @@ from tests.payments.cast import Desk, another_call
 from tests.payments.conftest import ledger
 from tests.payments.gates import GATES, PATIENCE, Gates
 from tests.payments.processor import Processor, processor, processor_process
+from tests.rig.threads import Caller, at_once
 
 __all__ = ["ledger", "processor", "processor_process"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Caller:
-    """One thread with a database connection of its own."""
-
-    def __init__(self, work: Callable[[], Any]) -> None:
-        self._work = work
-        self._outcome: Any = None
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._outcome = self._work()
-        except Exception as error:  # noqa: BLE001 - handed to the test as the outcome
-            self._outcome = error
-        finally:
-            connections.close_all()
-
-    def outcome(self) -> Any:
-        """Wait for the end and return the result, or the error."""
-        self._thread.join(PATIENCE)
-        assert not self._thread.is_alive(), "the caller never came back"
-        return self._outcome
-
-    def waits(self, seconds: float = 0.4) -> bool:
-        """Tell whether it is still at work after a moment."""
-        self._thread.join(seconds)
-        return self._thread.is_alive()
-
-
-def together(*works: Callable[[], Any]) -> list[Any]:
-    """Start all at one barrier and return their outcomes."""
-    barrier = threading.Barrier(len(works))
-
-    def at_barrier(work: Callable[[], Any]) -> Callable[[], Any]:
-        def run() -> Any:
-            barrier.wait(PATIENCE)
-            return work()
-
-        return run
-
-    callers = [Caller(at_barrier(work)) for work in works]
-    return [caller.outcome() for caller in callers]
 
 
 @pytest.fixture
@@ -111,7 +66,7 @@ def test_two_approved_refunds_at_once_never_take_more_than_was_paid(
 ) -> None:
     """Both begin at one barrier with an approval of their own; 60.00 + 60.00 of 100.00."""
     reviews = [desk.approved(desk.payment, 6000) for _ in range(2)]
-    outcomes = together(*(lambda r=review: refund(desk, review_id=r) for review in reviews))
+    outcomes = at_once(*(lambda r=review: refund(desk, review_id=r) for review in reviews))
     made = [one for one in outcomes if isinstance(one, RefundResult)]
     blocked = [one for one in outcomes if isinstance(one, errors.RefundAboveLeft)]
     assert (len(made), len(blocked)) == (1, 1)
@@ -137,7 +92,7 @@ def test_the_second_is_blocked_while_the_first_is_on_the_line(
 def test_two_clicks_on_one_approval_refund_once(desk: Desk, ledger: Processor) -> None:
     """Both begin at one barrier with the same approval and different call ids."""
     review = desk.approved(desk.payment, 3000)
-    outcomes = together(*[lambda: refund(desk, 3000, review_id=review)] * 2)
+    outcomes = at_once(*[lambda: refund(desk, 3000, review_id=review)] * 2)
     made = [one for one in outcomes if isinstance(one, RefundResult)]
     # The later one joins the first while that is open, or finds the approval used.
     assert {one.reference for one in made} == {Refund.objects.get().reference}
@@ -148,7 +103,7 @@ def test_two_clicks_on_one_approval_refund_once(desk: Desk, ledger: Processor) -
 def test_two_workers_with_one_call_refund_once(desk: Desk, ledger: Processor) -> None:
     """Both begin at one barrier with the same call: a resume that was delivered twice."""
     review, context = desk.approved(desk.payment, 3000), desk.context()
-    outcomes = together(*[lambda: refund(desk, 3000, review_id=review, context=context)] * 2)
+    outcomes = at_once(*[lambda: refund(desk, 3000, review_id=review, context=context)] * 2)
     assert outcomes[0] == outcomes[1]
     assert outcomes[0].state == "succeeded"
     assert Intent.objects.count() == 1
@@ -242,7 +197,7 @@ def test_an_invoice_is_looked_at_only_once_the_first_has_written(
 def test_two_charges_at_once_make_one(desk: Desk, ledger: Processor) -> None:
     """Both begin at one barrier in two conversations."""
     invoice = desk.owed()
-    outcomes = together(*[lambda: charge(desk, invoice)] * 2)
+    outcomes = at_once(*[lambda: charge(desk, invoice)] * 2)
     assert {one.state for one in outcomes} == {"succeeded"}
     assert {one.reference for one in outcomes} == {Payment.objects.get(invoice=invoice).reference}
     assert sorted(one.already_applied for one in outcomes) == [False, True]
@@ -256,7 +211,7 @@ def test_the_daily_limit_holds_for_two_payments_at_once(
     settings.REFUND_DAILY_LIMIT = {"EUR": 10_000}
     payments = [desk.payment, desk.paid()]
     reviews = [desk.approved(payment, 6000) for payment in payments]
-    outcomes = together(
+    outcomes = at_once(
         *(
             lambda p=payment.pk, r=review: refund(desk, payment_id=p, review_id=r)
             for payment, review in zip(payments, reviews, strict=True)
@@ -309,7 +264,7 @@ def test_two_settle_tasks_at_once_ask_once_and_tell_once(desk: Desk, ledger: Pro
     ledger.fault("server_before")
     refund(desk, review_id=desk.approved(desk.payment, 6000))
     Intent.objects.update(next_try_at=timezone.now())
-    together(intents_settle, intents_settle)
+    at_once(intents_settle, intents_settle)
     assert ledger.asked("POST /v1/refunds") == 2
     assert len(cast.NOTICES) == 1
     assert ledger.refunded(desk.payment.processor_ref) == [6000]
@@ -353,7 +308,7 @@ def test_a_stalled_worker_cannot_store_what_its_heir_settled(
 def test_many_refunds_at_once_end_within_what_was_paid(desk: Desk, ledger: Processor) -> None:
     """Eight callers begin at one barrier, each approved for 30.00 of 100.00."""
     reviews = [desk.approved(desk.payment, 3000) for _ in range(8)]
-    outcomes = together(*(lambda r=review: refund(desk, 3000, review_id=r) for review in reviews))
+    outcomes = at_once(*(lambda r=review: refund(desk, 3000, review_id=r) for review in reviews))
     kinds = sorted(type(one).__name__ for one in outcomes)
     assert kinds == ["RefundAboveLeft"] * 5 + ["RefundResult"] * 3
     assert ledger.refunded(desk.payment.processor_ref) == [3000] * 3

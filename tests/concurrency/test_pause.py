@@ -16,11 +16,11 @@ from payments.balances import refunds_pause
 from payments.errors import RefundsPaused
 from payments.models import Intent, Pause
 from payments.services import refund_make, refunds_stop
-from tests.concurrency.test_ledger import Caller, together
 from tests.payments.cast import Desk
 from tests.payments.conftest import ledger
 from tests.payments.gates import GATES, PATIENCE, Gates
 from tests.payments.processor import Processor, processor, processor_process
+from tests.rig.threads import Caller, at_once
 
 __all__ = ["ledger", "processor", "processor_process"]
 
@@ -105,7 +105,7 @@ def test_what_is_written_before_a_pause_is_paid_and_what_comes_after_is_not(
         )
 
     works = [lambda ask=ask: one(*ask) for ask in asks]
-    *outcomes, pause = together(
+    *outcomes, pause = at_once(
         *works, lambda: refunds_stop(actor=olga, reason="the processor books twice")
     )
     assert isinstance(pause, Pause)

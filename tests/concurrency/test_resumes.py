@@ -4,7 +4,6 @@ missing. One effect at most, and the thread stays one that the right decision ca
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -21,8 +20,9 @@ from payments.models import Refund
 from reviews.models import Review
 from tests.concurrency.conftest import Meet
 from tests.concurrency.scripts import Script
-from tests.concurrency.turns import PATIENCE, Turn, at_once, elsewhere
+from tests.concurrency.turns import Turn
 from tests.payments.gates import GATES, Gates
+from tests.rig.threads import PATIENCE, Caller, at_once, elsewhere
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -55,8 +55,7 @@ def test_a_task_that_is_delivered_again_while_the_first_is_in_the_middle_does_no
 ) -> None:
     """First: refund written, held at the processor's line. Second, third: whole. First: goes on."""
     turn.approve()
-    first = threading.Thread(target=lambda: at_once(turn.work))
-    first.start()
+    first = Caller(turn.work)
     assert gates.sending.wait(PATIENCE)
     attempt = Run.objects.get(pk=turn.run.pk).attempt
 
@@ -66,7 +65,7 @@ def test_a_task_that_is_delivered_again_while_the_first_is_in_the_middle_does_no
     assert not StopRecord.objects.exists()
 
     gates.open()
-    first.join(PATIENCE)
+    first.outcome()
     turn.paid_once()
     elsewhere(lambda: work.run_work(turn.run.pk))
     turn.paid_once()
@@ -77,8 +76,7 @@ def test_a_worker_that_was_taken_over_in_the_middle_of_the_resume_changes_nothin
 ) -> None:
     """First: held at the line, its lease over. Second: ends the turn. First: its answer arrives."""
     turn.approve()
-    first = threading.Thread(target=lambda: at_once(turn.work))
-    first.start()
+    first = Caller(turn.work)
     assert gates.sending.wait(PATIENCE)
     Run.objects.filter(pk=turn.run.pk).update(lease_until=timezone.now())
     sweep()
@@ -87,7 +85,7 @@ def test_a_worker_that_was_taken_over_in_the_middle_of_the_resume_changes_nothin
     before = turn.untouched()
 
     gates.open()
-    first.join(PATIENCE)
+    first.outcome()
     turn.paid_once()
     assert turn.untouched() == before
 

@@ -1,15 +1,13 @@
 """Two people, or two clicks, at one review, on two real connections."""
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.db import connections, transaction
+from django.db import transaction
 
-from agent_core.errors import CountersignError
 from reviews import services_deciding
 from reviews.errors import AlreadyDecided, Changed, Expired, ReviewConsumed
 from reviews.models import Review, ReviewDecision
@@ -22,6 +20,7 @@ from reviews.services import (
     reviews_expire,
 )
 from tests.reviews import fakes
+from tests.rig.threads import Meeting, at_once, elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -67,38 +66,10 @@ def lead(name: str) -> User:
     return user
 
 
-def together(*works: Callable[[], object]) -> list[object]:
-    """Run each on a connection of its own; return what each returned or why it was refused."""
-    results: list[object] = [None] * len(works)
-
-    def run(place: int, work: Callable[[], object]) -> None:
-        try:
-            results[place] = work()
-        except CountersignError as refusal:
-            results[place] = refusal
-        finally:
-            connections.close_all()
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(works)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert not any(thread.is_alive() for thread in threads)
-    return results
-
-
 @pytest.fixture
-def meet(monkeypatch: pytest.MonkeyPatch) -> threading.Barrier:
+def meet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold both tries after they have read the review and before either writes."""
-    barrier, store = threading.Barrier(2, timeout=20), services_deciding._store
-
-    def wait_then_store(*given: Any) -> Review:
-        barrier.wait()
-        return store(*given)
-
-    monkeypatch.setattr(services_deciding, "_store", wait_then_store)
-    return barrier
+    monkeypatch.setattr(services_deciding, "_store", Meeting(services_deciding._store))
 
 
 def outcome(review: Review, results: list[object]) -> tuple[list[Review], list[Exception]]:
@@ -117,7 +88,7 @@ def test_b30_two_clicks_of_one_person_approve_once(review: Review, meet: object)
     def click() -> Review:
         return review_approve(review_id=review.pk, actor=lea, channel="desk", version=1)
 
-    won, lost = outcome(review, together(click, click))
+    won, lost = outcome(review, at_once(click, click))
     assert [type(refusal) for refusal in lost] == [AlreadyDecided]
     assert str(lost[0]).startswith("Lea approved this on ")
     assert len(won) == 1
@@ -129,7 +100,7 @@ def test_b10_an_approval_and_a_rejection_at_once_leave_one_of_them(
 ) -> None:
     """Lea approves less while Leo rejects; both have read the review; one row is moved, once."""
     lea, leo = lead("lea"), lead("leo")
-    results = together(
+    results = at_once(
         lambda: review_approve(
             review_id=review.pk, actor=lea, channel="desk", changes={"amount": "5.00"}
         ),
@@ -148,7 +119,7 @@ def test_an_approval_that_raced_a_raise_approves_only_what_was_read(
 ) -> None:
     """Lea approves 25.00 while Leo raises to 90.00; 90.00 is never approved by that click."""
     lea, leo = lead("lea"), lead("leo")
-    results = together(
+    results = at_once(
         lambda: review_approve(review_id=review.pk, actor=lea, channel="desk"),
         lambda: review_raise(
             review_id=review.pk, actor=leo, channel="desk", changes={"amount": "90.00"}
@@ -172,7 +143,7 @@ def test_an_approval_in_the_last_moment_and_the_expiry_leave_one_of_them(
     lea, store = lead("lea"), services_deciding._store
 
     def expire_first(*given: Any) -> Review:
-        together(overdue_and_sweep)
+        elsewhere(overdue_and_sweep)
         return store(*given)
 
     def overdue_and_sweep() -> int:
@@ -190,15 +161,15 @@ def test_an_approval_in_the_last_moment_and_the_expiry_leave_one_of_them(
 def test_an_approval_is_used_by_one_of_two_workers(review: Review) -> None:
     """Both workers open their ledger transaction, then both use the approval; one may write."""
     review_approve(review_id=review.pk, actor=lead("lea"), channel="desk")
-    barrier = threading.Barrier(2, timeout=20)
+    meet = Meeting()
 
     def use() -> Review:
         with transaction.atomic():
             Review.objects.get(pk=review.pk)
-            barrier.wait()
+            meet()
             return review_consume(review_id=review.pk, subject_hash=review.subject_hash)
 
-    results = together(use, use)
+    results = at_once(use, use)
     assert sorted(type(result).__name__ for result in results) == ["Review", "ReviewConsumed"]
     assert any(isinstance(result, ReviewConsumed) for result in results)
 
@@ -206,12 +177,12 @@ def test_an_approval_is_used_by_one_of_two_workers(review: Review) -> None:
 def test_two_workers_that_ask_for_the_same_call_make_one_review() -> None:
     """Both gates insert the same (call, version) at once; both get the one row."""
     ana, call_id, subject_id = User.objects.create_user("ana"), uuid4(), uuid4()
-    barrier = threading.Barrier(2, timeout=20)
+    meet = Meeting()
 
     def gate() -> UUID:
-        barrier.wait()
+        meet()
         return asked(ana, subject_id, call_id).pk
 
-    first, second = together(gate, gate)
+    first, second = at_once(gate, gate)
     assert first == second
     assert Review.objects.count() == 1

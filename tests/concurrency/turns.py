@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from django.contrib.auth.models import Group, User
-from django.db import connections
 from django.test import Client
 from django.urls import reverse
 
@@ -22,59 +19,8 @@ from reviews.services import review_approve
 from tests.payments.cast import Desk
 from tests.payments.processor import Processor
 
-PATIENCE = 20
 DATA: dict[str, Any] = {"headers": {"Accept": "application/json"}}
 REASON = {"sentence": "Not ours."}
-
-
-def at_once(*jobs: Callable[[], Any]) -> list[Any]:
-    """Start all at one barrier, each on a connection of its own; return results or errors."""
-    barrier = threading.Barrier(len(jobs))
-    results: list[Any] = [None] * len(jobs)
-
-    def run(place: int, job: Callable[[], Any]) -> None:
-        try:
-            barrier.wait(PATIENCE)
-            results[place] = job()
-        except Exception as error:  # noqa: BLE001 - the test looks at what each thread met
-            results[place] = error
-        finally:
-            connections.close_all()
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-    assert not any(thread.is_alive() for thread in threads)
-    return results
-
-
-def elsewhere(job: Callable[[], Any]) -> Any:
-    """Do something on another connection and return what came of it."""
-    [result] = at_once(job)
-    if isinstance(result, Exception):
-        raise result
-    return result
-
-
-class Meeting:
-    """A step that callers reach; the first `parties` of them wait there for each other."""
-
-    def __init__(self, step: Callable[..., Any], parties: int = 2) -> None:
-        self._step = step
-        self._barrier = threading.Barrier(parties)
-        self._left = parties
-        self._lock = threading.Lock()
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        """Wait for the others, then go on."""
-        with self._lock:
-            waits = self._left > 0
-            self._left -= waits
-        if waits:
-            self._barrier.wait(PATIENCE)
-        return self._step(*given, **named)
 
 
 class Turn:

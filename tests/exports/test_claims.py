@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from threading import Barrier, Event
+from functools import partial
+from threading import Event
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from exports.services_write import export_claim, export_write
 from exports.states import ExportState
 from payments.models import Customer, Payment
 from tests.exports.conftest import MARCH, Ask, Mailbox, events, files, payments_many
-from tests.exports.threads import together
+from tests.rig.threads import at_once, elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,13 +39,8 @@ def test_two_workers_that_claim_at_once_write_one_file(
     then finds it counting.
     """
     export = ask(conversation_id=conversation.pk)
-    both = Barrier(2)
-
-    def work() -> bool:
-        both.wait(5)
-        return export_write(export.pk)
-
-    assert sorted(together(work, work)) == [False, True]  # type: ignore[type-var]
+    work = partial(export_write, export.pk)
+    assert sorted(at_once(work, work)) == [False, True]
     export.refresh_from_db()
     assert (export.state, export.attempt) == (ExportState.READY, 1)
     assert len(files()) == 1
@@ -59,7 +55,7 @@ def test_a_message_that_comes_again_while_the_first_worker_writes_leaves_quietly
     second: list[object] = []
 
     def then(*values: Any) -> str:
-        second.extend(together(lambda: export_write(export.pk)))
+        second.append(elsewhere(lambda: export_write(export.pk)))
         return original(*values)
 
     monkeypatch.setattr(services_write, "_checked", then)
@@ -143,7 +139,7 @@ def test_a_stalled_worker_that_wakes_up_writes_nothing_more(
         finally:
             awake.set()
 
-    assert together(lambda: export_write(export.pk), second) == [False, True]
+    assert at_once(lambda: export_write(export.pk), second) == [False, True]
     export.refresh_from_db()
     assert (export.state, export.attempt) == ("ready", 2)
     assert files() == [f"{export.pk.hex}-2.csv"]
@@ -182,7 +178,7 @@ def test_a_stalled_worker_that_wakes_up_beside_its_successor_writes_nothing_more
         exports_sweep()
         return export_write(export.pk)
 
-    assert together(first, second) == [False, True]
+    assert at_once(first, second) == [False, True]
     export.refresh_from_db()
     assert (export.state, export.attempt) == ("ready", 2)
     assert export.file == f"exports/{export.pk.hex}-2.csv"

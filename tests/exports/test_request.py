@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime
-from threading import Barrier
 from typing import Any
 from uuid import uuid4
 
@@ -27,7 +26,7 @@ from exports.states import ExportState
 from payments.models import Customer, Team
 from payments.periods import PeriodUnclear
 from tests.exports.conftest import Ask, Mailbox, customer_of, events, payment_of, person
-from tests.exports.threads import together
+from tests.rig.threads import Meeting, at_once, elsewhere
 
 pytestmark = pytest.mark.django_db
 
@@ -194,21 +193,16 @@ def test_two_that_ask_at_once_share_one_export(
     meets the constraint and attaches.
     """
     payment_of(customer)
-    both = Barrier(2)
     # The loser tries a second time, alone.
-    first_fences = iter([True, True])
+    fence = Meeting()
 
     def fenced() -> tuple[Export, bool]:
-        def fence() -> None:
-            if next(first_fences, False):
-                both.wait(5)
-
         return export_request(
             owner=ana, kind="payments", period="March 2026", call_id=uuid4(), fence=fence
         )
 
-    results = together(fenced, fenced)
-    assert sorted(already for _, already in results) == [False, True]  # type: ignore[misc]
+    results = at_once(fenced, fenced)
+    assert sorted(already for _, already in results) == [False, True]
     assert Export.objects.count() == 1
     assert ExportCall.objects.count() == 1
     assert len(mailbox.ids()) == 1
@@ -220,19 +214,14 @@ def test_the_same_call_on_two_connections_makes_one_export(
 ) -> None:
     """A run that was taken over: both workers run the same call, and insert at the same time."""
     payment_of(customer)
-    both, call = Barrier(2), uuid4()
-    fences = iter([True, True])
+    fence, call = Meeting(), uuid4()
 
     def asked() -> tuple[Export, bool]:
-        def fence() -> None:
-            if next(fences, False):
-                both.wait(5)
-
         return export_request(
             owner=ana, kind="payments", period="March 2026", call_id=call, fence=fence
         )
 
-    (one, first), (other, second) = together(asked, asked)  # type: ignore[misc]
+    (one, first), (other, second) = at_once(asked, asked)
     assert one.pk == other.pk
     assert (first, second) == (False, False)
     assert Export.objects.count() == 1
@@ -254,7 +243,7 @@ def test_a_call_that_was_run_by_another_worker_meanwhile_is_a_replay(
             owner=ana, kind="payments", period="March 2026", call_id=call, fence=fence
         )
 
-    export, already = asked(lambda: second.extend(together(asked)))
+    export, already = asked(lambda: second.append(elsewhere(asked)))
     assert [(export, already)] == second
     assert already is False
     assert Export.objects.count() == 1

@@ -21,7 +21,7 @@ from exports.services_sweep import LOST_SECONDS, Swept, exports_sweep
 from exports.services_write import export_claim, export_write
 from exports.tasks import exports_sweep as sweep_task
 from tests.exports.conftest import Ask, Mailbox, events, files
-from tests.exports.threads import together
+from tests.rig.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -60,7 +60,7 @@ def test_two_sweeps_at_once_send_one_message(ask: Ask, mailbox: Mailbox) -> None
         return exports_sweep(now=late).resent
 
     reading = Event()
-    assert together(hold, sweep, sweep) in ([2, 1, 0], [2, 0, 1])
+    assert at_once(hold, sweep, sweep) in ([2, 1, 0], [2, 0, 1])
     assert mailbox.ids() == [str(export.pk)]
 
 

@@ -36,7 +36,7 @@ from tests.exports.conftest import (
     payments_many,
     refund_of,
 )
-from tests.exports.threads import together
+from tests.rig.threads import elsewhere
 
 # The snapshot is a connection of its own, so the rows must have been committed.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -187,8 +187,7 @@ def test_progress_can_be_seen_by_others_while_the_snapshot_is_open(
     seen: list[tuple[str, int]] = []
 
     def look() -> None:
-        [found] = together(lambda: Export.objects.values_list("state", "rows_done").get())
-        seen.append(found)  # type: ignore[arg-type]
+        seen.append(elsewhere(lambda: Export.objects.values_list("state", "rows_done").get()))
 
     during(monkeypatch, 700, look)
     export_write(export.pk)
@@ -206,7 +205,7 @@ def test_what_is_paid_meanwhile_is_not_in_the_file(
 
     def then(*values: Any) -> None:
         original(*values)
-        together(lambda: payment_of(customer))
+        elsewhere(lambda: payment_of(customer))
 
     monkeypatch.setattr(services_write, "_counted", then)
     assert export_write(export.pk) is True
@@ -344,7 +343,7 @@ def test_a_cancelled_export_stops_at_its_next_step_and_leaves_no_file(
     during(
         monkeypatch,
         600,
-        lambda: together(lambda: export_cancel(export_id=export.pk, actor=ana)),
+        lambda: elsewhere(lambda: export_cancel(export_id=export.pk, actor=ana)),
     )
     assert export_write(export.pk) is False
     assert done(export).state == ExportState.CANCELLED
@@ -359,7 +358,7 @@ def test_a_cancel_while_the_file_is_stored_leaves_no_file(
     export = ask()
 
     def then(*values: Any) -> str:
-        together(lambda: export_cancel(export_id=export.pk, actor=ana))
+        elsewhere(lambda: export_cancel(export_id=export.pk, actor=ana))
         assert len(files()) == 1
         return original(*values)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from payments.sandbox.tokens import earlier_of, earlier_ref, fault_of, method_token
 from tests.payments.processor import TIMEOUT_SECONDS, Processor
+from tests.rig.threads import at_once
 
 CHARGE = {"amount": "2500", "currency": "eur", "confirm": "true"}
 
@@ -62,15 +62,7 @@ def test_one_key_with_other_parameters_is_a_conflict_and_pays_nothing(
 
 def test_twenty_at_once_under_one_key_pay_once(processor: Processor) -> None:
     """All requests are under way before any is answered; each gets the one stored result."""
-    answers: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: answers.append(charge(processor, key="k").json()["id"]))
-        for _ in range(20)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    answers = at_once(*[lambda: charge(processor, key="k").json()["id"]] * 20)
     assert (len(answers), len(set(answers))) == (20, 1)
     assert processor.charged() == [2500]
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from agent_core.errors import StaleAttempt
@@ -21,32 +21,11 @@ from agent_core.runs.states import RUN_FINAL, RUN_MOVES, RUN_WORKING, RunState, 
 from agent_core.runs.tasks import sweep
 from reviews.models import Review
 from reviews.services import review_approve
+from tests.rig.threads import at_once
 from tests.runs.scripting import ScriptedModel
 
 Play = Callable[..., ScriptedModel]
 Say = Callable[[str], Run]
-
-
-def at_once(*jobs: Callable[[], object]) -> list[object]:
-    """Run jobs in threads that start together, each on a connection of its own."""
-    barrier = threading.Barrier(len(jobs))
-    results: list[object] = [None] * len(jobs)
-
-    def run(index: int, job: Callable[[], object]) -> None:
-        try:
-            barrier.wait(10)
-            results[index] = job()
-        except Exception as error:  # noqa: BLE001 - the test looks at what each thread met
-            results[index] = error
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(index, job)) for index, job in enumerate(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    return results
 
 
 def sent(conversation: Conversation, tom: User, text: str = "hello") -> Run:

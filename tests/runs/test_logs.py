@@ -7,12 +7,12 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connections
 
 from agent_core.runs import services, work
 from agent_core.runs.logged import log_fields, logged
@@ -25,6 +25,7 @@ from reviews.models import Review
 from reviews.services import review_approve
 from tests.payments.cast import Desk
 from tests.payments.processor import Processor, processor, processor_process
+from tests.rig.threads import at_once
 from tests.runs.scripting import ScriptedModel
 
 __all__ = ["processor", "processor_process"]
@@ -144,17 +145,10 @@ def test_two_runs_side_by_side_are_not_mixed(
     runs = [asked(desk, f"find customer {desk.customer.email}") for _ in range(2)]
 
     def works(run: Run) -> None:
-        try:
-            work.run_work(run.pk)
-            log.info("ended", extra={"of": str(run.pk)})
-        finally:
-            connections.close_all()
+        work.run_work(run.pk)
+        log.info("ended", extra={"of": str(run.pk)})
 
-    threads = [threading.Thread(target=works, args=(run,)) for run in runs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(90)
+    at_once(*[partial(works, run) for run in runs], seconds=90)
 
     seen = [line for line in kept.lines if line["event"] == "looked up"]
     assert {line["run_id"] for line in seen} == {str(run.pk) for run in runs}

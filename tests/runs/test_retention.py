@@ -21,6 +21,7 @@ from exports.states import EXPORT_ACTIVE, ExportState
 from reviews.models import Review, ReviewDecision
 from tests.bench.cost import statements_counted
 from tests.bench.growing import CHECKPOINTS, conversations_copied
+from tests.rig.threads import elsewhere
 from tests.runs.scripting import ScriptedModel
 
 KEPT = (Conversation, Message, Run, Call, ModelCall, StopRecord, Event, Review, ReviewDecision)
@@ -170,16 +171,10 @@ def test_two_prunes_at_once_delete_each_thread_once_and_neither_fails(
     found: list[int] = []
     held, first_seen = retention._ended, threading.Event()
 
-    def second() -> None:
-        found.append(checkpoints_prune())
-        connection.close()
-
     def ended(batch: list[str]) -> list[str]:
         if not first_seen.is_set():
             first_seen.set()
-            other = threading.Thread(target=second)
-            other.start()
-            other.join(30)
+            found.append(elsewhere(checkpoints_prune))
         return held(batch)
 
     monkeypatch.setattr(retention, "_ended", ended)

@@ -16,6 +16,7 @@ from agent_core.runs import acting, claims, django_host, leases, services, work
 from agent_core.runs.acting import Acting
 from agent_core.runs.models import Call, Conversation, Message, Run
 from agent_core.runs.states import CallState, Role, RunState
+from tests.rig.threads import elsewhere
 from tests.runs.scripting import ScriptedModel
 
 Play = Callable[..., ScriptedModel]
@@ -28,20 +29,6 @@ def claimed(conversation: Conversation, tom: User) -> Run:
     found = claims.run_claim(run.pk, quarantined=False)
     assert found is not None
     return found
-
-
-def beside(act: Callable[[], object]) -> None:
-    """Do something on another connection, to its end."""
-
-    def alone() -> None:
-        try:
-            act()
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=alone)
-    thread.start()
-    thread.join()
 
 
 def test_a_call_that_ends_while_another_reads_who_acts_leaves_it_a_whole_context(
@@ -86,7 +73,7 @@ def test_a_stop_pressed_after_the_last_safe_point_still_comes_before_the_effect(
 
     def stop(name: str) -> None:
         if name == "batch.gated:after":
-            beside(lambda: services.run_cancel(run=run, actor=tom))
+            elsewhere(lambda: services.run_cancel(run=run, actor=tom))
 
     faults.install(stop)
     try:
