@@ -34,7 +34,7 @@ from exports.models import Export, ExportCall
 from exports.moves import conversation_first, export_enqueue, export_move, export_told
 from exports.policies import EXPORT_RIGHT
 from exports.states import EXPORT_ACTIVE, EXPORT_TERMINAL, ExportState
-from payments.money import EXPONENTS
+from payments.currencies import currency_code
 from payments.periods import Period, period_parse
 from payments.selectors import scope_of
 
@@ -137,12 +137,12 @@ def format_named(text: str) -> Format:
 
 
 def currency_named(text: str) -> str:
-    """Return the currency as three letters; empty means all of them.
+    """Return the currency as three letters, of those or of its own sign; empty means all.
 
     Raises: ExportInvalid when there is no such currency.
     """
-    code = {"€": "EUR", "£": "GBP"}.get(str(text).strip(), str(text).strip().upper())
-    if code and code not in EXPONENTS:
+    code = currency_code(str(text))
+    if str(text).strip() and not code:
         raise ExportInvalid(_("Please name the currency by its three letters, such as EUR."))
     return code
 

@@ -18,9 +18,14 @@ _KEYS: Final = re.compile(
     r"|(?<![\w-])#?(?P<order>W[0-9]{5,12})(?![\w-])",
     re.IGNORECASE | re.ASCII,
 )
+_DIGIT: Final = "0-9\u0660-\u0669\u06f0-\u06f9"
+_MARKS: Final = ".,\u066b\u066c"
 # No part of a reference, a date, a time or a longer number counts as an amount.
 _AMOUNTS: Final = re.compile(
-    r"(?<![\w#@/:.,-])[€$£¥]?\s?(?P<number>[0-9][0-9.,]*)(?![\w#@/:]|-[0-9])", re.ASCII
+    rf"(?<![\w{_DIGIT}{_MARKS}#@/:-])"
+    rf"(?P<number>[{_DIGIT}]{{1,3}}(?: [{_DIGIT}]{{3}}(?![{_DIGIT}]))+(?:[{_MARKS}][{_DIGIT}]+)?"
+    rf"|[{_DIGIT}][{_DIGIT}{_MARKS}]*)(?![\w{_DIGIT}#@/:]|-[0-9])",
+    re.ASCII,
 )
 # These scripts put no blank between words, so a name has no edge to look for.
 _RUNS_ON: Final = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR")
@@ -58,7 +63,7 @@ def amount_in_words(amount_minor: int, currency: str, words: Sequence[str]) -> b
     for message in words:
         for match in _AMOUNTS.finditer(unicodedata.normalize("NFKC", message)):
             try:
-                if money_parse(match["number"].rstrip(".,"), currency) == amount_minor:
+                if money_parse(match["number"].rstrip(_MARKS), currency) == amount_minor:
                     return True
             except MoneyInvalid:
                 continue

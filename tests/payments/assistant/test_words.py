@@ -43,10 +43,23 @@ def test_a_key_stands_as_a_word_of_its_own(key: str, message: str, stands: bool)
         ("the card 25/27", False),
         ("at 25:00", False),
         ("2500", False),
+        ("списать 25,00 €", True),
+        ("خصم ٢٥٫٠٠ من فضلك", True),
+        ("خصم ١٢٥٫٠٠", False),
+        ("charge 1 025", False),
+        ("charge 25 025,00 EUR", False),
+        ("charge 1\u00a0025,00 EUR", False),
+        ("charge -25", False),
     ],
 )
 def test_an_amount_stands_on_its_own_and_exactly(message: str, stands: bool) -> None:
     assert amount_in_words(2500, "EUR", [message]) is stands
+
+
+def test_groups_of_three_are_one_amount() -> None:
+    for text in ("списать 1\u00a0234,56 RUB", "charge 1 234,56", "charge 1,234.56", "1.234,56"):
+        assert amount_in_words(123_456, "RUB", [text]) is True
+        assert amount_in_words(100, "RUB", [text]) is False
 
 
 def test_yen_are_read_without_decimals() -> None:
