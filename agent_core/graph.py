@@ -46,8 +46,10 @@ RECURSION_LIMIT: Final = recursion_limit(Limits())
 """The steps to allow a run with the usual limits."""
 
 
-REPEATABLE: Final = ("prepare", "gate", "route", "finalize")
-"""Steps that come to the same when they run again after a crash, and cost next to nothing."""
+REPEATABLE: Final = ("prepare", "review", "route")
+"""Steps that come to the same when they run again after a crash, and cost next to nothing.
+
+The gate is none of them: between it and a call's end the facts it has judged may change."""
 
 
 def prepare(state: State, runtime: Runtime[Parts]) -> State:

@@ -189,13 +189,14 @@ def _advance(run: Run, host: DjangoHost) -> bool:
     )
     graph = copy(compiled())
     fence = partial(_fence, run.pk, run.attempt)
-    graph.checkpointer = FencedSaver(saver_pool(), fence, repeatable=REPEATABLE)
+    begun = run.attempt > 1
+    graph.checkpointer = FencedSaver(saver_pool(), fence, repeatable=REPEATABLE, begun=begun)
     config: RunnableConfig = {
         "configurable": {"thread_id": str(run.pk)},
         "recursion_limit": recursion_limit(parts.limits),
     }
     begin: Any = FIRST_INPUT
-    if run.attempt > 1:
+    if begun:
         host.safe_point()
         state = graph.get_state(config)
         if _still_asked(run.pk, state):

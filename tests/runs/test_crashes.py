@@ -1,12 +1,15 @@
 """A worker that dies at any point of a turn: the next one ends it once, and says what is true."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import count
 
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from agent_core.checkpoints import FencedSaver
 from agent_core.runs import django_host, services, work
 from agent_core.runs.models import Call, Conversation, Event, Message, Run, StopRecord
 from agent_core.runs.states import CallState, Role, RunState
@@ -18,7 +21,7 @@ from tests.runs.scripting import ScriptedModel
 
 Play = Callable[..., ScriptedModel]
 Say = Callable[[str], Run]
-Die = Callable[[object, str, bool], None]
+Die = Callable[..., None]
 
 
 class Died(BaseException):
@@ -27,16 +30,15 @@ class Died(BaseException):
 
 @pytest.fixture
 def die(monkeypatch: pytest.MonkeyPatch) -> Die:
-    """Let the worker die before or after a function, the first time it is called."""
+    """Let the worker die before or after a function, the first time it is called, or the n-th."""
 
-    def arrange(owner: object, name: str, after: bool) -> None:
+    def arrange(owner: object, name: str, after: bool, *, call: int = 1) -> None:
         whole = getattr(owner, name)
-        dead: list[bool] = []
+        called = count(1)
 
         def fatal(*args: object, **options: object) -> object:
-            if dead:
+            if next(called) != call:
                 return whole(*args, **options)
-            dead.append(True)
             if after:
                 whole(*args, **options)
             raise Died
@@ -99,6 +101,25 @@ def test_a_death_around_each_write_leaves_one_ended_turn(
     assert Call.objects.get(run=run).state == CallState.DONE
     # The probe keeps no ledger: what ran before its result was stored runs again, under one id.
     assert set(effects) == {"pay 5"}
+
+
+@pytest.mark.parametrize("call", range(1, 15))
+def test_a_death_while_checkpoints_are_held_back_leaves_one_ended_turn(
+    script: Play, conversation: Conversation, effects: list[str], die: Die, call: int
+) -> None:
+    """Two rounds: the saver is given 14 checkpoints, and keeps 7 of them until the next."""
+    look, pay = [("probe_look", {"key": "Ana"})], [("probe_pay", {"amount": "5"})]
+    # Only what the model said last may be lost; it is asked for that again.
+    script(look, *([look] if call == 4 else []), pay, *([pay] if call == 9 else []))
+    die(FencedSaver, "put", False, call=call)
+
+    run = taken_over(begun(conversation, "pay Ana"))
+
+    assert (run.state, run.stop.rule) == (RunState.DONE, "completed")
+    assert Counter(row.tool for row in run.calls.all()) == {"probe_look": 1, "probe_pay": 1}
+    assert StopRecord.objects.count() == 1
+    # The probe keeps no ledger: killed right after the call, it runs again, under one id.
+    assert effects == ["pay 5"] or (call == 11 and set(effects) == {"pay 5"})
 
 
 def test_a_death_after_the_end_changes_nothing_more(
