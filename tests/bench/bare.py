@@ -1,4 +1,7 @@
-"""The yardstick: the same graph in a bare loop of one process, with the same saver and durability.
+"""The yardstick: the same graph in a bare loop of one process, with the same durability.
+
+It is played with LangGraph's own saver, as whoever publishes such figures does, and with the
+product's, which stores fewer checkpoints, without its fence.
 
 What the product adds is left out: no web, no queue, no rows of runs, no events, no lease. The tools
 and their schemas are the product's; a ticket is only said to be opened, in memory. Each thread has
@@ -23,9 +26,9 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from psycopg.conninfo import make_conninfo
 
 from agent_core.budget import Limits
-from agent_core.checkpoints import Pool, pool_open
+from agent_core.checkpoints import FencedSaver, Pool, pool_open
 from agent_core.contract import Artifact, RunContext, Tool, completed
-from agent_core.graph import graph_compile, recursion_limit
+from agent_core.graph import REPEATABLE, graph_compile, recursion_limit
 from agent_core.harness.memory import MemoryHost, context_make
 from agent_core.host import Parts
 from agent_core.policy import allow
@@ -80,12 +83,12 @@ class Bare:
         self._limits = limits
         self._rights = frozenset(tool.right for tool in made)
 
-    def played(self, threads: int, turns: int) -> dict[str, Any]:
-        """Play so many turns on each of so many threads at once."""
+    def played(self, threads: int, turns: int, *, ours: bool) -> dict[str, Any]:
+        """Play so many turns on each of so many threads at once, with our saver or LangGraph's."""
         found: list[dict[str, float]] = []
         ready = threading.Barrier(threads + 1)
         workers = [
-            threading.Thread(target=self._turns, args=(turns, ready, found))
+            threading.Thread(target=self._turns, args=(turns, ready, found, ours))
             for _thread in range(threads)
         ]
         for worker in workers:
@@ -99,11 +102,18 @@ class Bare:
             raise RuntimeError("Some turns of the bare loop have failed.")
         return {"seconds": seconds, "cpu": used, "turns": found}
 
-    def _turns(self, turns: int, ready: threading.Barrier, found: list[dict[str, float]]) -> None:
+    def _turns(
+        self, turns: int, ready: threading.Barrier, found: list[dict[str, float]], ours: bool
+    ) -> None:
         graph = graph_compile(PostgresSaver(self._pool))
         model = BenchModel()
         ready.wait()
         for _turn in range(turns):
+            if ours:
+                # The product makes one for each run, too.
+                graph.checkpointer = FencedSaver(
+                    self._pool, lambda _cursor: None, repeatable=REPEATABLE, begun=False
+                )
             found.append(self._turn(graph, model))
 
     def _turn(self, graph: Any, model: BenchModel) -> dict[str, float]:
@@ -138,7 +148,8 @@ def start() -> None:
     bare = Bare(pool_open(address), made, Limits(**settings.RUN_LIMITS))
     for line in sys.stdin:
         order = json.loads(line)
-        print(json.dumps(bare.played(order["threads"], order["turns"])), flush=True)
+        told = bare.played(order["threads"], order["turns"], ours=order["ours"])
+        print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":
