@@ -18,9 +18,9 @@ from django.utils import timezone
 
 from agent_core import faults
 from agent_core.errors import StaleAttempt
-from agent_core.runs.journal import conversation_free, conversation_lock, run_event
+from agent_core.runs.journal import conversation_free, conversation_hold, run_event
 from agent_core.runs.models import Run
-from agent_core.runs.moves import run_move
+from agent_core.runs.moves import run_move, run_take
 from agent_core.runs.queue import broker_forgot, run_enqueue_after_commit
 from agent_core.runs.states import RUN_CLAIMABLE, RUN_WORKING, RunState
 
@@ -51,23 +51,19 @@ def run_claim(run_id: UUID, *, quarantined: bool) -> Run | None:
 
     The attempt that this begins fences every write of the one before it.
     """
-    claimable = Run.objects.filter(pk=run_id, quarantined=quarantined)
     try:
         with faults.commit("run.claim", transaction.atomic()):
             if not _claimable_hold(run_id, quarantined):
                 return None
-            taken = run_move(
-                claimable,
-                RunState.RUNNING,
-                attempt=F("attempt") + 1,
-                lease_until=Now() + lease(),
+            run = run_take(
+                run_id,
+                quarantined=quarantined,
+                lease=lease(),
                 claimed_at=timezone.now(),
                 worker=here(),
             )
-            if not taken:
-                return None
-            run = Run.objects.select_related("requester", "conversation", "message").get(pk=run_id)
-            run_event(run)
+            if run is not None:
+                run_event(run)
             return run
     except IntegrityError:
         # Another run of this conversation works; this one is enqueued again when that one ends.
@@ -164,7 +160,7 @@ def run_hold(run_id: UUID, attempt: int) -> bool:
 def run_hand_back(run: Run) -> None:
     """Give a claimed run back to the queue, between two steps of a worker that leaves."""
     with faults.commit("run.hand_back", transaction.atomic()):
-        conversation_lock(run.conversation_id)
+        conversation_hold(run.conversation_id)
         moved = run_move(
             Run.objects.filter(pk=run.pk, attempt=run.attempt, state=RunState.RUNNING),
             RunState.QUEUED,
@@ -194,7 +190,9 @@ def run_next(conversation_id: UUID) -> None:
         Run.objects.filter(
             conversation_id=conversation_id,
             state__in=(*RUN_WORKING, RunState.DECIDED, RunState.PENDING),
-        ).order_by("created_at")
+        )
+        .only("conversation", "state", "attempt", "quarantined")
+        .order_by("created_at")
     )
     if any(run.state in RUN_WORKING for run in line):
         return

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -16,14 +17,16 @@ from agent_core.host import RunEnd
 from agent_core.runs import live
 from agent_core.runs.claims import expired, run_next, worked
 from agent_core.runs.journal import (
-    call_event,
-    conversation_lock,
-    event_write,
-    message_write,
-    review_event,
-    run_event,
+    conversation_hold,
+    event_of,
+    event_of_call,
+    event_of_message,
+    event_of_review,
+    event_of_run,
+    events_write,
+    message_add,
 )
-from agent_core.runs.models import Call, Run, StopRecord
+from agent_core.runs.models import Call, Event, Message, Run, StopRecord
 from agent_core.runs.moves import run_move
 from agent_core.runs.settling import outcome_ask, unknown_settle
 from agent_core.runs.states import CallState, Role, RunState
@@ -37,6 +40,10 @@ _STATE_BY_RULE = {
     "failed": RunState.FAILED,
     "parked": RunState.PARKED,
 }
+
+_OPEN: Final = [str(state) for state in (CallState.QUEUED, CallState.RUNNING, CallState.WAITING)]
+_TO_CLOSE: Final = [*_OPEN, str(CallState.UNKNOWN)]
+_IN_LINE: Final = [str(state) for state in (RunState.DECIDED, RunState.PENDING)]
 
 
 def run_end(
@@ -58,23 +65,17 @@ def run_end(
         closed = reviews_close(
             run_id=run.pk, withdrawn_by=run.requester if end.rule == "cancelled" else None
         )
-        conversation = conversation_lock(run.conversation_id)
+        conversation_hold(run.conversation_id)
         _row_end(run, end, from_state, only)
-        for review in closed:
-            review_event(run, review)
-        _calls_close(run)
+        events_write([event_of_review(run, review) for review in closed])
+        calls_open, line_waits = _left(run)
+        if calls_open:
+            _calls_close(run)
         record = _record_write(run, end)
-        if end.answer:
-            message_write(
-                conversation=conversation,
-                role=Role.ASSISTANT,
-                text=end.answer,
-                stub=end.stub,
-                run=run,
-            )
-        run_event(run)
-        _stop_event(run, record)
-        run_next(run.conversation_id)
+        said = _answer_write(run, end)
+        events_write([*said, event_of_run(run), _event_of_stop(run, record)])
+        if line_waits:
+            run_next(run.conversation_id)
         transaction.on_commit(lambda: live.partial_forget(run.pk))
     return record
 
@@ -96,6 +97,36 @@ def _row_end(run: Run, end: RunEnd, from_state: RunState, only: QuerySet[Run] | 
     run.state, run.lease_until, run.ended_at = state, None, now
 
 
+def _left(run: Run) -> tuple[bool, bool]:
+    """Tell whether an ended run has calls to close, and whether others wait behind it.
+
+    Mostly neither; the conversation's lock is held, so nobody adds any meanwhile.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM runs_call WHERE run_id = %s AND state = ANY(%s)),"
+            " EXISTS (SELECT FROM runs_run WHERE conversation_id = %s AND state = ANY(%s))",
+            [run.pk, _TO_CLOSE, run.conversation_id, _IN_LINE],
+        )
+        calls_open, line_waits = cursor.fetchone()
+    return calls_open, line_waits
+
+
+def _answer_write(run: Run, end: RunEnd) -> list[Event]:
+    """Add the answer to the transcript, if there is one, and return its event."""
+    if not end.answer:
+        return []
+    answer = Message(
+        conversation_id=run.conversation_id,
+        run_id=run.pk,
+        role=Role.ASSISTANT,
+        text=end.answer,
+        stub=end.stub,
+    )
+    message_add(answer)
+    return [event_of_message(answer, run)]
+
+
 def _record_write(run: Run, end: RunEnd) -> StopRecord:
     return StopRecord.objects.create(
         run=run,
@@ -111,9 +142,9 @@ def _record_write(run: Run, end: RunEnd) -> StopRecord:
     )
 
 
-def _stop_event(run: Run, record: StopRecord) -> None:
+def _event_of_stop(run: Run, record: StopRecord) -> Event:
     words = explain(record)
-    event_write(
+    return event_of(
         conversation_id=run.conversation_id,
         kind="stop",
         payload={
@@ -214,14 +245,10 @@ def _abrupt(rule: str, said: str, answer: Answer, run: Run, evidence: dict[str, 
 
 def _calls_close(run: Run) -> None:
     """Leave no call of an ended run as if it were still going on."""
-    open_states = (CallState.QUEUED, CallState.RUNNING, CallState.WAITING)
-    calls = list(Call.objects.filter(run=run, state__in=(*open_states, CallState.UNKNOWN)))
-    for call in calls:
-        if call.state == CallState.UNKNOWN:
-            continue
+    closed = list(Call.objects.filter(run=run, state__in=_OPEN))
+    for call in closed:
         call.state = CallState.UNKNOWN if _in_the_air(call) else CallState.CANCELLED
         call.ended_at = timezone.now()
         call.save(update_fields=["state", "ended_at"])
-        call_event(run, call)
-    if calls:
-        unknown_settle(run)
+    events_write([event_of_call(run, call) for call in closed])
+    unknown_settle(run)

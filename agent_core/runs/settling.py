@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 
 from agent_core import faults
 from agent_core.contract import outcome_read
-from agent_core.runs.journal import call_event, conversation_lock
+from agent_core.runs.journal import call_event, conversation_hold
 from agent_core.runs.models import Call, Run
 from agent_core.runs.states import CallState
 
@@ -34,7 +34,7 @@ def call_settled(call_id: UUID, content: str, artifact: Mapping[str, Any]) -> No
         return
     done = outcome.reason == "completed"
     with faults.commit("call.settled", transaction.atomic()):
-        conversation_lock(call.run.conversation_id)
+        conversation_hold(call.run.conversation_id)
         moved = Call.objects.filter(pk=call_id, state=CallState.UNKNOWN).update(
             state=CallState.DONE if done else CallState.FAILED,
             content=content,
