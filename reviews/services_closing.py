@@ -4,6 +4,7 @@ import logging
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.db import connection
 from django.utils import timezone
 
 from reviews.models import Review, ReviewDecision
@@ -18,10 +19,9 @@ def reviews_close(*, run_id: UUID, withdrawn_by: User | None) -> list[Review]:
     In the caller's transaction and before it locks anything else; the host is not told, because it
     is the host that ends the run.
     """
-    pending = Review.objects.select_for_update(of=("self",)).filter(
-        run_id=run_id, state=State.PENDING
-    )
-    closed = list(pending.order_by("pk"))
+    pending = _pending_hold(run_id)
+    # Most runs ask for nothing; their rows are wide.
+    closed = list(Review.objects.filter(pk__in=pending).order_by("pk")) if pending else []
     for review in closed:
         review.state = State.WITHDRAWN if withdrawn_by else State.EXPIRED
         review.decided_by = withdrawn_by
@@ -37,3 +37,13 @@ def reviews_close(*, run_id: UUID, withdrawn_by: User | None) -> list[Review]:
             )
         log.info("review.closed", extra={"review": str(review.pk), "state": review.state})
     return closed
+
+
+def _pending_hold(run_id: UUID) -> list[UUID]:
+    """Lock what a run still asks for, in the order of the keys."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM reviews_review WHERE run_id = %s AND state = %s ORDER BY id FOR UPDATE",
+            [run_id, State.PENDING],
+        )
+        return [pk for (pk,) in cursor.fetchall()]

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
@@ -103,22 +103,49 @@ def note_add(*, ticket: Ticket, author: User, text: str) -> Note:
 
 def _first(row: Ticket) -> Ticket | None:
     """Return the ticket of this call, else the one that means the same in this conversation."""
-    if row.call_id is not None:
-        replayed = Ticket.objects.filter(call_id=row.call_id).first()
-        if replayed is not None:
-            return replayed
-    return Ticket.objects.filter(conversation_id=row.conversation_id, identity=row.identity).first()
+    with connection.cursor() as cursor:
+        # Mostly there is none, and then the key is all that was asked for.
+        cursor.execute(
+            "SELECT id FROM tickets_ticket"
+            " WHERE call_id = %s OR (conversation_id = %s AND identity = %s)"
+            " ORDER BY call_id = %s DESC NULLS LAST LIMIT 1",
+            [row.call_id, row.conversation_id, row.identity, row.call_id],
+        )
+        found = cursor.fetchone()
+    return Ticket.objects.filter(pk=found[0]).first() if found else None
 
 
 def _insert(row: Ticket) -> Ticket:
     """Insert unless another worker was first; a reference that is taken is minted anew."""
     for _try in range(_TRIES):
         row.reference = ticket_reference()
-        Ticket.objects.bulk_create([row], ignore_conflicts=True)
+        if _inserted(row):
+            return row
         ticket = _first(row)
         if ticket is not None:
             return ticket
     raise TicketRefused(_("No ticket was opened, because no reference was free."))
+
+
+def _inserted(row: Ticket) -> bool:
+    """Insert the row; False when one of its unique values is taken, which aborts nothing."""
+    fields = Ticket._meta.concrete_fields
+    # The model's own insert that ignores conflicts does not say whether there was one.
+    statement = " ".join(
+        [
+            "INSERT INTO tickets_ticket (",
+            ", ".join(str(field.column) for field in fields),
+            ") VALUES (",
+            ", ".join("%s" for _field in fields),
+            ") ON CONFLICT DO NOTHING",
+        ]
+    )
+    values = [field.get_db_prep_save(field.pre_save(row, True), connection) for field in fields]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        inserted = bool(cursor.rowcount)
+    row._state.adding = not inserted
+    return inserted
 
 
 def _opened(ticket: Ticket, row: Ticket) -> Opened:
