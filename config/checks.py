@@ -66,6 +66,29 @@ def model(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessag
 
 
 @register(TAG)
+def stripe(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """E005 to E007: Stripe without a usable key, with the wrong one, or over an open line."""
+    if settings.PAYMENT_GATEWAY != "stripe":
+        return []
+    key: str = settings.STRIPE_API_KEY
+    if not key.startswith(("sk_test_", "sk_live_", "rk_test_", "rk_live_")):
+        text = "PAYMENT_GATEWAY=stripe needs a secret key of Stripe in STRIPE_API_KEY"
+        return [Error(f"{text}, like sk_test_… or sk_live_….", id="countersign.E005")]
+    live = key[3:].startswith("live_")
+    found: list[CheckMessage] = []
+    if live and settings.DEMO:
+        text = "STRIPE_API_KEY is a live key: a demonstration must not move real money."
+        found.append(Error(text, id="countersign.E006"))
+    if not live and not settings.DEMO:
+        text = "STRIPE_API_KEY is a test key: a deployment with it would move no money."
+        found.append(Error(text, id="countersign.E006"))
+    if not settings.DEMO and not settings.STRIPE_API_BASE.startswith("https://"):
+        text = "STRIPE_API_BASE must be an https:// address in a deployment."
+        found.append(Error(text, id="countersign.E007"))
+    return found
+
+
+@register(TAG)
 def times(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
     """W001: one model call may take longer than a whole run."""
     if settings.RUN_LIMITS["seconds"] < settings.MODEL_TIMEOUT_SECONDS:

@@ -192,6 +192,7 @@ def _write(
         body=lambda intent_id: gateway.refund_body(
             intent_id=intent_id,
             amount_minor=asked.amount_minor,
+            currency=asked.currency,
             payment_ref=payment.processor_ref,
             reference=reference,
         ),

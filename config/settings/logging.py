@@ -40,6 +40,8 @@ LOGGING = {
         "httpx": {"level": "WARNING"},
         # At DEBUG these print whole requests: what people and customers have written.
         "groq": {"level": "WARNING"},
+        "stripe": {"level": "WARNING"},
+        "urllib3": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
         "django.db.backends": {"level": "INFO"},
         # Four ticks every few seconds would bury what the tasks themselves have to say.

@@ -2,12 +2,19 @@
 
 from config import env, runtime
 
-PAYMENT_GATEWAYS = {"sandbox": "payments.gateways.sandbox.SandboxGateway"}
+PAYMENT_GATEWAYS = {
+    "sandbox": "payments.gateways.sandbox.SandboxGateway",
+    "stripe": "payments.gateways.stripe.StripeGateway",
+}
 PAYMENT_GATEWAY = env.choice("PAYMENT_GATEWAY", "sandbox", tuple(PAYMENT_GATEWAYS))
 PAYMENT_TIMEOUT_SECONDS = env.number("PAYMENT_TIMEOUT_SECONDS", 2, minimum=1, maximum=120)
 
 _running = runtime.read() or runtime.Runtime()
 SANDBOX_URL = env.url("SANDBOX_URL", ("http", "https"), "") or _running.sandbox_url
+
+# A check compares the key's mode with the deployment: `config/checks.py`.
+STRIPE_API_KEY = env.text("STRIPE_API_KEY", "")
+STRIPE_API_BASE = env.url("STRIPE_API_BASE", ("https", "http"), "https://api.stripe.com")
 
 REFUND_DAILY_LIMIT = env.amounts(
     "REFUND_DAILY_LIMIT", {"EUR": 50_000, "USD": 50_000, "JPY": 8_000_000}

@@ -15,19 +15,10 @@ from uuid import UUID
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from payments.gateways.classes import AnswerClass, Failure
 from payments.states import Operation
 
 ReplyState = Literal["succeeded", "failed", "unknown"]
-Failure = Literal[
-    "",
-    "declined",
-    "declined_for_now",
-    "disputed",
-    "already_refunded",
-    "above_left",
-    "key_conflict",
-    "refused",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +35,18 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a try came to. `detail` is for the log alone."""
+    """What a try came to, and its class when it did not succeed.
+
+    `strain`: the processor was out of reach, broken or asked for less. `decline_code` is what the
+    bank said, for those with the right to see it; `detail` is for the log alone.
+    """
 
     state: ReplyState
     processor_ref: str = ""
     failure: Failure = ""
+    kind: AnswerClass | None = None
+    strain: bool = False
+    decline_code: str = ""
     detail: str = ""
 
 
@@ -58,13 +56,21 @@ class Gateway(Protocol):
     def charge_body(
         self, *, intent_id: UUID, amount_minor: int, currency: str, method_ref: str, reference: str
     ) -> dict[str, str]:
-        """Build what a charge sends; it is stored with the intent and never built again."""
+        """Build what a charge sends; it is stored with the intent and never built again.
+
+        Raises:
+            AmountRefused: the processor cannot take this amount of this currency.
+        """
         ...
 
     def refund_body(
-        self, *, intent_id: UUID, amount_minor: int, payment_ref: str, reference: str
+        self, *, intent_id: UUID, amount_minor: int, currency: str, payment_ref: str, reference: str
     ) -> dict[str, str]:
-        """Build what a refund sends; it is stored with the intent and never built again."""
+        """Build what a refund sends; it is stored with the intent and never built again.
+
+        Raises:
+            AmountRefused: the processor cannot take this amount of this currency.
+        """
         ...
 
     def send(self, order: Order) -> Reply:

@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings as configured
 from django.utils import timezone
 
+from payments.gateways import bodies
 from payments.gateways.base import Gateway, Order, gateway_named
 from payments.sandbox.tokens import earlier_ref, method_token
 from payments.states import Operation
@@ -56,11 +57,15 @@ def charging(gateway: Gateway, fault: str = "", amount: int = 2500) -> Order:
     return _order(Operation.CHARGE, intent_id, body)
 
 
-def refunding(gateway: Gateway, payment: str, amount: int = 6000) -> Order:
+def refunding(gateway: Gateway, payment: str, amount: int = 6000, currency: str = "EUR") -> Order:
     """Order a refund on a payment of earlier days."""
     intent_id = uuid4()
     body = gateway.refund_body(
-        intent_id=intent_id, amount_minor=amount, payment_ref=payment, reference="REF-1"
+        intent_id=intent_id,
+        amount_minor=amount,
+        currency=currency,
+        payment_ref=payment,
+        reference="REF-1",
     )
     return _order(Operation.REFUND, intent_id, body)
 
@@ -100,7 +105,7 @@ def test_a_refund_is_sent_once_and_its_key_replays_it(
 @pytest.mark.parametrize("minor", [9899, 500])
 def test_yen_are_sent_as_they_are(gateway: Gateway, processor: Processor, minor: int) -> None:
     payment = earlier_ref(uuid4().hex[:8], 9899, "JPY")
-    assert gateway.send(refunding(gateway, payment, minor)).state == "succeeded"
+    assert gateway.send(refunding(gateway, payment, minor, "JPY")).state == "succeeded"
     assert processor.refunded(payment) == [minor]
 
 
@@ -171,7 +176,7 @@ def test_no_answer_in_time_is_unknown_and_the_next_try_settles_it_once(
 
 
 def test_a_processor_that_is_not_there_is_unknown(gateway: Gateway, settings: Any) -> None:
-    settings.SANDBOX_URL = "http://127.0.0.1:9"
+    settings.SANDBOX_URL = settings.STRIPE_API_BASE = "http://127.0.0.1:9"
     order = charging(gateway)
     assert gateway.send(order).state == "unknown"
     found = gateway.find(order)
@@ -206,7 +211,7 @@ def test_a_declined_charge_is_found_as_failed(gateway: Gateway, processor: Proce
 def test_a_look_up_goes_through_every_page(
     gateway: Gateway, processor: Processor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{type(gateway).__module__}.PAGE", 2)
+    monkeypatch.setattr(bodies, "PAGE", 2)
     payment = paid(amount=30_000)
     orders = [refunding(gateway, payment, 100) for _ in range(5)]
     sent = [gateway.send(order) for order in orders]

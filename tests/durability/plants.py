@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import httpx
 
-from tests.payments.processor import Processor
+from tests.payments.processor import ACCESS, Processor
 
 
 def again(table: str, changes: str, where: str = "TRUE") -> str:
@@ -112,6 +112,6 @@ def refund_sent(processor: Processor, payment: str, amount_minor: int) -> None:
     httpx.post(
         f"{processor.url}/v1/refunds",
         data={"payment_intent": payment, "amount": str(amount_minor)},
-        headers={"Idempotency-Key": str(uuid4())},
+        headers=ACCESS | {"Idempotency-Key": str(uuid4())},
         trust_env=False,
     ).raise_for_status()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -16,6 +17,8 @@ import pytest
 # machine changes nothing; the one about patience itself is less.
 HOLD_SECONDS: Final = 0.5
 TIMEOUT_SECONDS: Final = 10
+# The sandbox takes any secret key of test mode.
+ACCESS: Final = {"Authorization": "Bearer sk_test_of_a_test"}
 ROOT: Final = Path(__file__).parents[2]
 
 
@@ -58,6 +61,24 @@ class Processor:
         """Let the next requests fail."""
         self._control("faults", {"kind": kind, "times": str(times)})
 
+    def answer(self, status: int, body: Any, times: int = 1) -> None:
+        """Let the next requests be answered with this."""
+        data = {"status": str(status), "body": json.dumps(body), "times": str(times)}
+        self._control("answers", data)
+
+    def refund_ends(self, refund_ref: str, status: str, reason: str = "") -> None:
+        """Let a refund end, or fail after it had succeeded."""
+        self._control("refunds", {"id": refund_ref, "status": status, "failure_reason": reason})
+
+    def dispute(self, payment_ref: str, status: str = "needs_response") -> str:
+        """Let the bank dispute a payment; return the dispute's name."""
+        data = {"payment_intent": payment_ref, "status": status}
+        return str(self._control("disputes", data)["id"])
+
+    def dispute_ends(self, dispute_ref: str, status: str) -> None:
+        """Let a dispute end, "won" or "lost"."""
+        self._control("disputes/close", {"id": dispute_ref, "status": status})
+
     def forget_keys(self) -> None:
         """Let a day pass for every key."""
         self._control("forget-keys", {})
@@ -86,8 +107,10 @@ class Processor:
         """Count the requests to a route, like "POST /v1/refunds"."""
         return sum(row["route"] == route for row in self.books()["requests"])
 
-    def _control(self, name: str, data: dict[str, str]) -> None:
-        httpx.post(f"{self.url}/control/{name}", data=data, trust_env=False).raise_for_status()
+    def _control(self, name: str, data: dict[str, str]) -> dict[str, Any]:
+        answer = httpx.post(f"{self.url}/control/{name}", data=data, trust_env=False)
+        read: dict[str, Any] = answer.raise_for_status().json()
+        return read
 
 
 @pytest.fixture(scope="session")
@@ -104,5 +127,7 @@ def processor(processor_process: Processor, settings: Any) -> Processor:
     """Give a test the sandbox with empty books, and point the ledger at it."""
     processor_process.clear()
     settings.SANDBOX_URL = processor_process.url
+    settings.STRIPE_API_BASE = processor_process.url
+    settings.STRIPE_API_KEY = "sk_test_for_the_sandbox"
     settings.PAYMENT_TIMEOUT_SECONDS = TIMEOUT_SECONDS
     return processor_process

@@ -25,7 +25,7 @@ from payments.services import refund_make
 from reviews.errors import ReviewConsumed, ReviewMismatch, ReviewNotApproved, ReviewUnusable
 from reviews.models import Review
 from tests.payments.cast import Desk, another_call
-from tests.payments.processor import Processor
+from tests.payments.processor import ACCESS, Processor
 
 pytestmark = pytest.mark.django_db
 
@@ -287,7 +287,8 @@ def test_a_refusal_of_the_processor_is_final_and_frees_the_amount(
 def test_what_was_refunded_elsewhere_is_final_after_one_call(desk: Desk, ledger: Processor) -> None:
     """Someone refunded everything at the processor's own desk; ours did not know."""
     form = {"payment_intent": desk.payment.processor_ref}
-    httpx.post(f"{ledger.url}/v1/refunds", data=form, trust_env=False).raise_for_status()
+    url = f"{ledger.url}/v1/refunds"
+    httpx.post(url, data=form, headers=ACCESS, trust_env=False).raise_for_status()
     result = refund(desk, review_id=desk.approved(desk.payment, 6000))
     assert (result.state, result.code) == ("failed", "refund.already_refunded")
     assert ledger.refunded(desk.payment.processor_ref) == [10_000]

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from payments.sandbox.tokens import earlier_of, earlier_ref, fault_of, method_token
-from tests.payments.processor import TIMEOUT_SECONDS, Processor
+from tests.payments.processor import ACCESS, TIMEOUT_SECONDS, Processor
 from tests.rig.threads import at_once
 
 CHARGE = {"amount": "2500", "currency": "eur", "confirm": "true"}
@@ -20,7 +20,7 @@ CHARGE = {"amount": "2500", "currency": "eur", "confirm": "true"}
 
 def post(processor: Processor, route: str, form: dict[str, str], key: str = "") -> httpx.Response:
     """Send a form under a key, and wait longer than any line is held."""
-    headers = {"Idempotency-Key": key} if key else {}
+    headers = ACCESS | ({"Idempotency-Key": key} if key else {})
     url = f"{processor.url}/v1/{route}"
     return httpx.post(url, data=form, headers=headers, trust_env=False, timeout=TIMEOUT_SECONDS)
 
@@ -122,7 +122,8 @@ def test_lists_are_filtered_paged_and_carry_metadata(processor: Processor) -> No
 
     def page(**more: str) -> dict[str, Any]:
         query = {"payment_intent": payment, "limit": "2"} | more
-        answer = httpx.get(f"{processor.url}/v1/refunds", params=query, trust_env=False)
+        url = f"{processor.url}/v1/refunds"
+        answer = httpx.get(url, params=query, headers=ACCESS, trust_env=False)
         read: dict[str, Any] = answer.json()
         return read
 
