@@ -59,17 +59,20 @@ def pool_open(conninfo: str, *, size: int = 10, idle_seconds: float = 60) -> Poo
         # Else it would wait longer after each vain try, in a long outage for minutes.
         reconnect_timeout=5,
         open=True,
-        check=_check,
+        check=session_lives,
         # Prepared statements do not survive transaction poolers.
         kwargs={"autocommit": True, "prepare_threshold": None, "row_factory": dict_row},
     )
 
 
-def _check(connection: Connection[DictRow]) -> None:
+def session_lives(connection: Connection[Any]) -> None:
     """Ask a connection whether it lives, if its socket has something to say.
 
     A server that ends a session says so or hangs up; both can be read. Otherwise an empty statement
     before every checkpoint would cost as much as the fence.
+
+    Raises:
+        psycopg.OperationalError: it is dead.
     """
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)

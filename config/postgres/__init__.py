@@ -1,0 +1,1 @@
+"""Django's Postgres backend, with a cheaper look at whether a pooled connection lives."""
