@@ -18,6 +18,7 @@ RUN python -m venv /srv/venv \
 COPY . .
 # Collecting needs settings, not secrets: these values live for this one command only.
 RUN SECRET_KEY=collecting ALLOWED_HOSTS=localhost ALLOW_OFFLINE_MODEL=1 \
+    AUDIT_KEY=for-collecting-static-files-only \
     DATABASE_URL=postgresql://nobody@localhost/none REDIS_URL=redis://localhost/0 \
     SANDBOX_URL=http://localhost \
     python manage.py collectstatic --no-input

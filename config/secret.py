@@ -1,4 +1,4 @@
-"""The demo's secret key: made once, kept in the home, so that sessions outlive a restart."""
+"""The demo's own keys: made once, kept in the home, so that what they signed outlives a restart."""
 
 import os
 import secrets
@@ -9,12 +9,12 @@ from django.core.exceptions import ImproperlyConfigured
 from config.home import home
 
 
-def secret_key() -> str:
-    """Return the kept key, or make and keep one; without a writable folder it lives shortly.
+def secret_key(name: str = "secret-key") -> str:
+    """Return the key kept under this name, or make and keep one; with no writable folder it dies.
 
     Raises: ImproperlyConfigured when the kept one cannot be read: it is another user's product.
     """
-    path = home() / "secret-key"
+    path = home() / name
     fresh = secrets.token_urlsafe(50)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.contrib import admin
 from django.contrib.auth.models import User
@@ -13,6 +13,9 @@ from django.utils.translation import gettext_lazy as _
 from payments.models import Customer, Intent, Invoice, Payment, PaymentMethod, Refund, Team
 from payments.money import Money, money_format
 from payments.selectors import scope_of
+from reviews.audit.recorded import Recorded
+
+SEES_ALL: Final = "audit.view_entry"
 
 
 class ReadOnlyAdmin(admin.ModelAdmin[Any]):
@@ -24,11 +27,13 @@ class ReadOnlyAdmin(admin.ModelAdmin[Any]):
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return what belongs to the teams of the person; a superuser sees all."""
+        """Return what belongs to the teams of the person; a superuser and an auditor see all."""
         rows = super().get_queryset(request)
         user = request.user
-        if user.is_superuser or not isinstance(user, User):
-            return rows if user.is_superuser else rows.none()
+        if not isinstance(user, User):
+            return rows.none()
+        if user.has_perm(SEES_ALL):
+            return rows
         return rows.filter(**{f"{self.team_path}__in": scope_of(user)})
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
@@ -50,7 +55,7 @@ class ReadOnlyAdmin(admin.ModelAdmin[Any]):
 
 
 @admin.register(Team)
-class TeamAdmin(admin.ModelAdmin[Team]):
+class TeamAdmin(Recorded, admin.ModelAdmin[Team]):
     """Who sees whose customers. A team is never deleted: its customers belong to it."""
 
     list_display = ("name",)
@@ -148,7 +153,7 @@ class RefundAdmin(ReadOnlyAdmin):
 
 @admin.register(Intent)
 class IntentAdmin(ReadOnlyAdmin):
-    """What was wanted of the processor and what came of it; for superusers, whatever the team."""
+    """What was wanted of the processor and what came of it; it names no team."""
 
     list_display = ("created_at", "operation", "amount", "state", "requester", "tries")
     ordering = ("-created_at",)
@@ -169,6 +174,6 @@ class IntentAdmin(ReadOnlyAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return everything to superusers and nothing to anybody else: intents name no team."""
+        """Return everything to superusers and auditors and nothing to others: they name no team."""
         rows = admin.ModelAdmin.get_queryset(self, request)
-        return rows if request.user.is_superuser else rows.none()
+        return rows if request.user.has_perm(SEES_ALL) else rows.none()

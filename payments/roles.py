@@ -18,6 +18,7 @@ AGENTS: Final = "Support agents"
 LEADS: Final = "Team leads"
 ADMINISTRATORS: Final = "Administrators"
 TRAINEES: Final = "Trainees"
+AUDITORS: Final = "Auditors"
 
 _LOOKS: Final = ("payments.view_customer", "knowledge.view_article")
 _ASKS: Final = (
@@ -49,6 +50,23 @@ ROLES: Final[Mapping[str, tuple[str, ...]]] = {
         "payments.pause_refunds",
     ),
     TRAINEES: (*_LOOKS, "reviews.view_review"),
+    # Sees all teams wherever these are shown in the administration, and changes nothing.
+    AUDITORS: (
+        *_LOOKS,
+        *_SEES_RECORDS,
+        "audit.view_entry",
+        "auth.view_group",
+        "auth.view_user",
+        "exports.view_export",
+        "reviews.view_review",
+        "runs.view_conversation",
+        "runs.view_run",
+        "runs.view_call",
+        "runs.view_modelcall",
+        "runs.view_stoprecord",
+        "tickets.view_ticket",
+        "tickets.view_note",
+    ),
 }
 """Rights by role."""
 

@@ -4,6 +4,7 @@ import django_stubs_ext
 
 from config.home import BASE_DIR, home
 from config.settings.agent import *
+from config.settings.audit import *
 from config.settings.database import *
 from config.settings.exports import *
 from config.settings.logging import *
@@ -30,6 +31,7 @@ INSTALLED_APPS = [
     "config.apps.PlatformConfig",
     "agent_core.runs",
     "reviews",
+    "reviews.audit",
     "payments",
     "tickets",
     "knowledge",

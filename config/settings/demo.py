@@ -7,6 +7,7 @@ from config.settings.base import *
 DEMO = True
 
 SECRET_KEY = env.text("SECRET_KEY", "") or secret_key()
+AUDIT_KEY = env.text("AUDIT_KEY", "") or secret_key("audit-key")
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]"))
 
 # Sample accounts have the password "demo"; the rules would refuse it.

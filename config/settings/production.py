@@ -16,6 +16,12 @@ if STOP_MODE == "never":
     )
 
 SECRET_KEY = env.text("SECRET_KEY")
+# Kept apart from the database: whoever has both can rewrite what happened.
+AUDIT_KEY = env.text("AUDIT_KEY")
+if len(AUDIT_KEY) < 32 or AUDIT_KEY == SECRET_KEY:
+    raise env.SettingRefused(
+        "AUDIT_KEY must have at least 32 characters and be another one than SECRET_KEY."
+    )
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS")
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", ())
 
@@ -31,14 +37,14 @@ for _name in ("DATABASE_URL", "REDIS_URL"):
     env.text(_name)
 if PAYMENT_GATEWAY == "sandbox":
     env.text("SANDBOX_URL")
+elif PAYMENT_GATEWAY == "stripe":
+    env.text("STRIPE_API_KEY")
 
 SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", True)
 SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 SECURE_HSTS_PRELOAD = True
 SESSION_COOKIE_SECURE = True
-elif PAYMENT_GATEWAY == "stripe":
-    env.text("STRIPE_API_KEY")
 CSRF_COOKIE_SECURE = True
 if env.flag("BEHIND_PROXY"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

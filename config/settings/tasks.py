@@ -54,6 +54,7 @@ CELERY_BEAT_SCHEDULE = {
     "checkpoints-prune": _every("runs.checkpoints_prune", 3600.0),
     "intents-settle": _every("payments.intents_settle", 5.0),
     "reviews-expire": _every("reviews.reviews_expire", 60.0),
+    "audit-chain": _every("audit.chain_extend", 10.0),
     "exports-sweep": _every("exports.exports_sweep", 10.0),
 }
 

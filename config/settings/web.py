@@ -18,6 +18,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "reviews.audit.origin.middleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 

@@ -54,6 +54,7 @@ CAUGHT: list[tuple[rules.Rule, str]] = [
 ]
 
 PASSED: list[tuple[rules.Rule, str]] = [
+    (rules.signal_receiver, "from django.contrib.auth.signals import user_login_failed\n"),
     (rules.module_too_long, "x = 1\n" * 400),
     (rules.function_too_long, "def f() -> None:\n" + "    x = 1\n" * 39),
     (rules.module_without_docstring, '"""What this is."""\nx = 1\n'),

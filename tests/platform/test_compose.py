@@ -24,7 +24,7 @@ SERVICES = {
     "redis",
     "migrate",
 }
-SECRETS = ("SECRET_KEY", "PASSWORD", "API_KEY")
+SECRETS = ("SECRET_KEY", "AUDIT_KEY", "PASSWORD", "API_KEY")
 
 
 def _compose() -> dict[str, Any]:
@@ -118,6 +118,7 @@ def _config(folder: Path, lines: list[str]) -> subprocess.CompletedProcess[str]:
 
 FILLED = [
     "SECRET_KEY=one",
+    "AUDIT_KEY=four",
     "ALLOWED_HOSTS=desk.example",
     "POSTGRES_PASSWORD=two",
     "REDIS_PASSWORD=three",

@@ -17,6 +17,7 @@ from config.home import BASE_DIR
 PRODUCTION = {
     "DJANGO_SETTINGS_MODULE": "config.settings.production",
     "SECRET_KEY": "k3" * 30 + "-only-for-this-check",
+    "AUDIT_KEY": "a5" * 20,
     "ALLOWED_HOSTS": "desk.example",
     "DATABASE_URL": "postgresql://desk@db.example/desk",
     "REDIS_URL": "redis://redis.example/0",
@@ -83,7 +84,7 @@ def test_production_passes_the_deployment_check() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["SECRET_KEY", "ALLOWED_HOSTS", "DATABASE_URL", "REDIS_URL", "SANDBOX_URL"]
+    "name", ["SECRET_KEY", "AUDIT_KEY", "ALLOWED_HOSTS", "DATABASE_URL", "REDIS_URL", "SANDBOX_URL"]
 )
 def test_production_names_what_is_missing(name: str) -> None:
     done = _python("-c", LOAD, **{**PRODUCTION, name: ""})
