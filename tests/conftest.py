@@ -98,6 +98,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
 
     with django_db_blocker.unblock():
         setup(_test_database_url())
+        _flush_allow()
     yield
     if saver_pool.cache_info().currsize:
         saver_pool().close()
@@ -112,6 +113,7 @@ def _flush_allow() -> None:
         for table in ("audit_entry", "audit_link"):
             cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER {table}_whole")
 
+def _test_database_url() -> str:
 
     from django.db import connection
 
