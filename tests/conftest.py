@@ -104,7 +104,6 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
         saver_pool().close()
 
 
-def _test_database_url() -> str:
 def _flush_allow() -> None:
     """Let the end of a test that commits empty the audit, too; every other change stays refused."""
     from django.db import connection
@@ -113,8 +112,8 @@ def _flush_allow() -> None:
         for table in ("audit_entry", "audit_link"):
             cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER {table}_whole")
 
-def _test_database_url() -> str:
 
+def _test_database_url() -> str:
     from django.db import connection
 
     name = connection.settings_dict["NAME"]
