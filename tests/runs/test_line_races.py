@@ -114,6 +114,21 @@ def test_a_change_and_the_end_of_the_run_before_it_wait_for_each_other(
     assert (now(behind).state, now(behind).message.text) == (RunState.QUEUED, "pay 6")
 
 
+def test_a_message_that_comes_just_before_the_end_is_brought_on_by_it(
+    queued: Run, send: Send
+) -> None:
+    """The send holds; the end waits for it, then finds the new run in line behind its own."""
+    claimed = claims.run_claim(queued.pk, quarantined=False)
+    assert claimed is not None
+    behind, _ended = race(
+        lambda: send(text="pay 60"),
+        lambda: run_end(claimed, RunEnd(rule="completed", answer="Paid 50.")),
+        held="message.send:before",
+    )
+    assert behind.state == RunState.PENDING
+    assert (now(queued).state, now(behind).state) == (RunState.DONE, RunState.QUEUED)
+
+
 def test_a_stop_that_comes_just_before_the_end_leaves_the_answer_that_was_made(
     queued: Run, tom: User
 ) -> None:

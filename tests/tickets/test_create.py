@@ -5,12 +5,14 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from agent_core.contract import outcome_read
 from agent_core.errors import StaleAttempt
 from agent_core.policy import Proposal, verdict_of
 from tests.tickets.conftest import OTHER_TEAM, PAYMENT, TEAM, Context, person
+from tickets import services
 from tickets.errors import MoveRefused, NotFound, TicketRefused
 from tickets.models import Ticket
 from tickets.selectors import ticket_for, tickets_for
@@ -66,6 +68,50 @@ def test_a_replay_of_the_same_call_returns_the_first_result_as_new(context: Cont
     assert ticket_create(call, subject="Box crushed") == first
     assert first[1]["already_applied"] is False
     assert Ticket.objects.count() == 1
+
+
+def test_a_replay_gives_the_ticket_of_its_call_before_one_that_means_the_same(
+    context: Context,
+) -> None:
+    call = context()
+    first, _ = ticket_create(call, subject="Box crushed")
+    ticket_create(context(), subject="Box wet")
+    again, artifact = ticket_create(call, subject="Box wet")
+    assert (again, artifact["already_applied"], Ticket.objects.count()) == (first, False, 2)
+
+
+def test_a_reference_that_is_taken_is_minted_anew(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minted = iter(["TCK-A", "TCK-A", "TCK-B"])
+    monkeypatch.setattr(services, "ticket_reference", lambda: next(minted))
+    ticket_create(context(), subject="Box crushed")
+    text, artifact = ticket_create(context(), subject="Box wet")
+    assert text == "Ticket TCK-B was opened: “Box wet”."
+    assert artifact["already_applied"] is False
+    assert sorted(Ticket.objects.values_list("reference", flat=True)) == ["TCK-A", "TCK-B"]
+
+
+def test_a_ticket_that_another_worker_opened_meanwhile_is_the_answer(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one commits between the look before and the insert."""
+
+    def fence() -> bool:
+        ticket_create(context(), subject="Box crushed")
+        return False
+
+    text, artifact = ticket_create(context(fence=fence), subject="Box crushed")
+    ticket = Ticket.objects.get()
+    assert text.startswith(f"Ticket {ticket.reference} is there already")
+    assert artifact["already_applied"] is True
+
+
+def test_a_ticket_takes_one_look_and_one_insert(context: Context) -> None:
+    with CaptureQueriesContext(connection) as sent:
+        ticket_create(context(), subject="Box crushed")
+    said = [query["sql"].split()[0] for query in sent.captured_queries]
+    assert [word for word in said if word in ("SELECT", "INSERT", "UPDATE")] == ["SELECT", "INSERT"]
 
 
 def test_another_subject_payment_or_conversation_is_another_ticket(context: Context) -> None:
