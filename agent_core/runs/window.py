@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple
-from uuid import UUID
 
+from django.db import connection
 from django.utils import timezone
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from agent_core.runs.models import Call, Message, Run
+from agent_core.runs.models import Run
 from agent_core.runs.states import RUN_FINAL, Role, RunState
 
 TURNS: Final = 8
@@ -30,65 +29,130 @@ SYSTEM: Final = (
 PENDING_WORDS: Final = "This waits for a person's approval and has not been done."
 NO_ANSWER: Final = "(No answer was given to this.)"
 
+_EARLIER: Final = """
+WITH latest AS (
+    SELECT run.id, run.state, run.created_at, asked.position, asked.text
+    FROM runs_message asked JOIN runs_run run ON run.message_id = asked.id
+    WHERE run.conversation_id = %(conversation)s
+    AND asked.position < %(position)s AND asked.removed_at IS NULL
+    ORDER BY asked.position DESC, run.created_at DESC LIMIT %(runs)s
+), turn AS (
+    SELECT DISTINCT ON (position) * FROM latest
+    ORDER BY position DESC, created_at DESC LIMIT %(turns)s
+)
+SELECT turn.state, turn.text,
+    (
+        SELECT json_agg(
+            json_build_array(batch, call.id, tool, arguments, content) ORDER BY batch, position
+        )
+        FROM runs_call call WHERE run_id = turn.id
+    ),
+    (
+        SELECT CASE stub WHEN '' THEN answer.text ELSE stub END
+        FROM runs_message answer WHERE run_id = turn.id AND role = %(assistant)s
+        ORDER BY position DESC LIMIT 1
+    ),
+    ARRAY(
+        SELECT notice.text FROM runs_message notice
+        WHERE conversation_id = %(conversation)s AND role = %(notice)s AND removed_at IS NULL
+        AND position > turn.position AND position < COALESCE(
+            (
+                SELECT min(position) FROM runs_message following
+                WHERE conversation_id = %(conversation)s AND role = %(staff)s
+                -- A removed message has no turn of its own, so it ends none either.
+                AND removed_at IS NULL
+                AND position > turn.position AND position < %(position)s
+            ),
+            %(position)s
+        )
+        ORDER BY position
+    )
+FROM turn ORDER BY turn.position DESC
+"""
+"""The latest run of each earlier message, the latest message first, and all that came of it.
+
+A notice belongs to the question that it follows: it says how that settled.
+"""
+
 
 def window_build(run: Run) -> list[BaseMessage]:
-    """Return the messages a run starts from; a fixed number of queries, however long the past."""
-    earlier = _earlier(run)
-    past = _Past(run, earlier)
+    """Return the messages a run starts from; read by one statement, however long the past."""
     turns: list[list[BaseMessage]] = []
     room = TURN_CHARACTERS
-    for one in earlier:
-        turn = past.turn(one)
-        room -= sum(len(str(message.text)) for message in turn)
+    for turn in _earlier(run):
+        room -= turn.characters()
         if room < 0:
             break
-        turns.append(turn)
+        turns.append(turn.messages())
     messages: list[BaseMessage] = [SystemMessage(_system(run))]
-    for turn in reversed(turns):
-        messages += turn
+    for turn_messages in reversed(turns):
+        messages += turn_messages
     return [*messages, HumanMessage(run.message.text)]
-
-
-class _Turn(NamedTuple):
-    """The latest run of an earlier message."""
-
-    run: UUID
-    state: str
-    position: int
-    text: str
 
 
 class _Called(NamedTuple):
     """One call of an earlier run."""
 
-    run: UUID
     batch: int
-    id: UUID
+    id: str
     tool: str
     arguments: dict[str, Any]
     content: str
 
 
+class _Turn(NamedTuple):
+    """An earlier message with what was said and done to it."""
+
+    state: str
+    asked: str
+    calls: list[_Called]
+    answer: str
+    notices: list[str]
+
+    def characters(self) -> int:
+        """Count what the model would read of it."""
+        told = (call.content or PENDING_WORDS for call in self.calls)
+        return sum(map(len, (self.asked, *told, self.answer, *self.notices)))
+
+    def messages(self) -> list[BaseMessage]:
+        """Rebuild the turn; every call has exactly one answer."""
+        messages: list[BaseMessage] = [HumanMessage(self.asked)]
+        for _batch, group in groupby(self.calls, key=lambda call: call.batch):
+            messages += _batch_messages(list(group))
+        return [*messages, AIMessage(self.answer), *(AIMessage(text) for text in self.notices)]
+
+
 def _earlier(run: Run) -> list[_Turn]:
-    """Return the latest run of each of the last messages, the latest first."""
-    found = (
-        Run.objects.filter(
-            conversation=run.conversation_id,
-            message__position__lt=_position(run),
-            message__removed_at=None,
-        )
-        .order_by("-message__position", "-created_at")
-        .values_list("pk", "state", "message__position", "message__text")[: TURNS * 2]
-    )
-    latest: dict[int, _Turn] = {}
-    for row in found:
-        turn = _Turn(*row)
-        latest.setdefault(turn.position, turn)
-    return list(latest.values())[:TURNS]
+    """Return the last turns, the latest first."""
+    values: dict[str, Any] = {
+        "conversation": run.conversation_id,
+        "position": run.message.position,
+        # With some that were retried among them.
+        "runs": TURNS * 2,
+        "turns": TURNS,
+        "assistant": str(Role.ASSISTANT),
+        "notice": str(Role.NOTICE),
+        "staff": str(Role.STAFF),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_EARLIER, values)
+        return [
+            _Turn(
+                state,
+                asked,
+                [_Called(*call) for call in calls or ()],
+                _silence(state) if answer is None else answer,
+                notices,
+            )
+            for state, asked, calls, answer, notices in cursor.fetchall()
+        ]
 
 
-def _position(run: Run) -> int:
-    return run.message.position
+def _silence(state: str) -> str:
+    """Say why a turn has no answer."""
+    if state in RUN_FINAL or state == RunState.PENDING:
+        return NO_ANSWER
+    return PENDING_WORDS
 
 
 def _system(run: Run) -> str:
@@ -102,71 +166,16 @@ def _system(run: Run) -> str:
     return SYSTEM.format(today=timezone.localdate().isoformat(), customer=customer)
 
 
-class _Past:
-    """What was said and done in some earlier turns, read at once."""
-
-    def __init__(self, run: Run, earlier: Sequence[_Turn]) -> None:
-        runs = [turn.run for turn in earlier]
-        calls = Call.objects.filter(run__in=runs).order_by("batch", "position")
-        self._calls: dict[UUID, list[_Called]] = {}
-        for row in calls.values_list("run_id", "batch", "pk", "tool", "arguments", "content"):
-            self._calls.setdefault(row[0], []).append(_Called(*row))
-        answers = Message.objects.filter(run__in=runs, role=Role.ASSISTANT)
-        self._answers = {
-            answered: stub or text
-            for answered, stub, text in answers.values_list("run_id", "stub", "text")
-        }
-        # The next question after any of them is at the latest the present one.
-        between = Message.objects.filter(
-            conversation=run.conversation_id,
-            position__gt=min((turn.position for turn in earlier), default=0),
-            position__lt=_position(run),
-            role__in=(Role.STAFF, Role.NOTICE),
-            # A removed message has no turn of its own, so it ends none either.
-            removed_at=None,
-        )
-        lines = list(between.values_list("position", "role", "text"))
-        self._asked = [position for position, role, _text in lines if role == Role.STAFF]
-        self._notices = [(position, text) for position, role, text in lines if role == Role.NOTICE]
-
-    def turn(self, turn: _Turn) -> list[BaseMessage]:
-        """Rebuild one turn from its rows; every call has exactly one answer."""
-        messages: list[BaseMessage] = [HumanMessage(turn.text)]
-        for _batch, group in groupby(self._calls.get(turn.run, []), key=lambda call: call.batch):
-            messages += _batch_messages(group)
-        return [*messages, AIMessage(self._answer(turn)), *self._posted(turn.position)]
-
-    def _answer(self, turn: _Turn) -> str:
-        answer = self._answers.get(turn.run)
-        if answer is not None:
-            return answer
-        if turn.state in RUN_FINAL or turn.state == RunState.PENDING:
-            return NO_ANSWER
-        return PENDING_WORDS
-
-    def _posted(self, asked: int) -> list[BaseMessage]:
-        """Return what was posted after a question and before the next one: how it settled."""
-        following = next((position for position in self._asked if position > asked), None)
-        return [
-            AIMessage(text)
-            for position, text in self._notices
-            if position > asked and (following is None or position < following)
-        ]
-
-
-def _batch_messages(calls: Iterable[_Called]) -> list[BaseMessage]:
-    calls = list(calls)
+def _batch_messages(calls: list[_Called]) -> list[BaseMessage]:
     asked = AIMessage(
         content="",
         tool_calls=[
-            {"id": str(call.id), "name": call.tool, "args": call.arguments, "type": "tool_call"}
+            {"id": call.id, "name": call.tool, "args": call.arguments, "type": "tool_call"}
             for call in calls
         ],
     )
     answers = [
-        ToolMessage(
-            content=call.content or PENDING_WORDS, tool_call_id=str(call.id), name=call.tool
-        )
+        ToolMessage(content=call.content or PENDING_WORDS, tool_call_id=call.id, name=call.tool)
         for call in calls
     ]
     return [asked, *answers]
