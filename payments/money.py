@@ -106,6 +106,18 @@ def money_plain(money: Money) -> str:
     return _figure(money, ".")
 
 
+def money_in(text: str, money: Money, language: str | None = None) -> str:
+    """Return a stored sentence of ours with this one amount written for its reader of now.
+
+    Its words stay as they were written. Other amounts do too: a person may have written them.
+    """
+    wanted = money_format(money, language)
+    for mark in ".,":
+        stored = re.escape(f"{_figure(money, mark)} {money.currency}")
+        text = re.sub(rf"(?<![0-9.,-]){stored}(?!\w)", wanted, text)
+    return text
+
+
 def _figure(money: Money, mark: str) -> str:
     exponent = currency_exponent(money.currency)
     sign = "-" if money.amount_minor < 0 else ""

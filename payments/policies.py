@@ -19,7 +19,7 @@ REQUEST_CHARGE: Final = "payments.request_charge"
 
 
 def _amount(facts: Facts, key: str) -> str:
-    return money_format(Money(int(facts[key]), str(facts["currency"])), "en")
+    return money_format(Money(int(facts[key]), str(facts["currency"])))
 
 
 def _right_missing(right: str, text: str) -> Policy:
@@ -114,7 +114,7 @@ def refund_daily_limit(proposal: Proposal, facts: Facts) -> Verdict | None:
     ).format(
         wanted=_amount(facts, "wanted_minor"),
         limit=_amount(facts, "daily_limit_minor"),
-        room=money_format(Money(room, str(facts["currency"])), "en"),
+        room=money_format(Money(room, str(facts["currency"]))),
     )
     data = {"limit_minor": int(limit), "today_minor": int(facts["today_minor"]), "room_minor": room}
     return Verdict(kind="block", rule="refund.daily_limit", text=text, data=data)

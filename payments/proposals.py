@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 from agent_core.contract import RunContext
 from agent_core.policy import ReviewProposal
 from payments.models import Customer, Invoice, Payment, PaymentMethod
-from payments.money import Money, MoneyInvalid, money_format, money_parse
+from payments.money import Money, MoneyInvalid, money_format, money_parse, money_plain
 from payments.selectors import disputes_of, refunds_lately
 from payments.states import Operation, subject_hash
 from payments.words import amount_in_words, key_in_words, plain
@@ -88,7 +88,10 @@ def refund_proposal(ask: RefundAsk) -> ReviewProposal:
             *ask.origins,
         ),
         warnings=warnings,
-        fields={"amount": _figure(ask.amount_minor, payment.currency), "reason": ask.reason},
+        fields={
+            "amount": money_plain(Money(ask.amount_minor, payment.currency)),
+            "reason": ask.reason,
+        },
     )
 
 
@@ -277,10 +280,6 @@ def _customer_text(customer: Customer) -> str:
 def one_line(text: str) -> str:
     """Keep the text but no line break or control sign in it: it stands inside a sentence."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-
-
-def _figure(amount_minor: int, currency: str) -> str:
-    return _money(amount_minor, currency).removesuffix(f" {currency}")
 
 
 def _money(amount_minor: int, currency: str) -> str:

@@ -68,7 +68,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = True
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("ru", "Русский")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 
 STORAGES = {

@@ -13,9 +13,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from payments.balances import refunds_pause
+from payments.currencies import EXPONENTS
 from payments.models import Pause
-from payments.money import Money, money_format
+from payments.money import Money, money_format, money_in
 from reviews import selectors as reviews
+from reviews.models import Review
 
 register = template.Library()
 
@@ -77,8 +79,26 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def money(amount_minor: int, currency: str) -> str:
-    """Write an amount as it is written everywhere."""
+    """Write an amount as it is written everywhere, in the viewer's language."""
     return money_format(Money(amount_minor, currency))
+
+
+@register.filter
+def title_shown(review: Review) -> str:
+    """Return what a review asks, with its amount as the viewer writes amounts."""
+    return _amount_shown(review, review.title)
+
+
+@register.filter
+def button_shown(review: Review) -> str:
+    """Return the words of the button that approves, with the amount alike."""
+    return _amount_shown(review, review.button)
+
+
+def _amount_shown(review: Review, text: str) -> str:
+    if review.amount_minor is None or review.currency not in EXPONENTS:
+        return text
+    return money_in(text, Money(review.amount_minor, review.currency))
 
 
 @register.simple_tag

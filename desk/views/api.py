@@ -20,6 +20,7 @@ from agent_core.runs.services import (
     run_cancel,
     run_retry,
 )
+from desk.amounts import field_read
 from desk.answers import answer_done, answer_refused, wants_data
 from desk.reach import conversation_or_404, own_run_or_404, review_or_404
 from desk.reviewing import Refused
@@ -172,7 +173,11 @@ def _changes(form: QueryDict, review: Review) -> dict[str, str]:
 
     An emptied one differs too: the service refuses it, and nobody approves what they took out.
     """
-    written = {name: str(form[name]).strip() for name in review.fields if name in form}
+    written = {
+        name: field_read(name, str(form[name]).strip(), review.currency)
+        for name in review.fields
+        if name in form
+    }
     return {
         name: text for name, text in written.items() if text != str(review.fields[name]).strip()
     }
