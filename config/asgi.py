@@ -2,8 +2,11 @@
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.demo")
+django.setup(set_prefix=False)
 
-application = get_asgi_application()
+from config.serving import Handler  # noqa: E402 - it needs the applications
+
+application = Handler()

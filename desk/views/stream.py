@@ -4,7 +4,6 @@ from functools import partial
 from importlib import import_module
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -17,13 +16,13 @@ SessionStore = import_module(settings.SESSION_ENGINE).SessionStore
 
 
 @require_GET
-async def stream(request: HttpRequest, conversation_id: UUID) -> HttpResponseBase:
+def stream(request: HttpRequest, conversation_id: UUID) -> HttpResponseBase:
     """Stream the events after the last one that the browser has seen."""
-    user = await request.auser()
+    user = request.user
     if not isinstance(user, User):
         # No redirect: EventSource would follow it and take the sign-in page for a stream.
         return HttpResponse(status=401)
-    conversation = await sync_to_async(conversation_or_404)(user, conversation_id)
+    conversation = conversation_or_404(user, conversation_id)
     answer = StreamingHttpResponse(
         conversation_stream(
             conversation.pk,

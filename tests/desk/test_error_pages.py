@@ -17,7 +17,6 @@ from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import User
 from django.contrib.messages.storage.fallback import FallbackStorage
-from django.core.asgi import get_asgi_application
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import connection
 from django.db.backends.signals import connection_created
@@ -27,6 +26,7 @@ from django.urls import get_resolver, reverse
 from django.utils.functional import SimpleLazyObject
 
 from agent_core.runs.models import Conversation, Message
+from config.asgi import application
 from tests.desk.conftest import Enter
 
 ERRORS = {400: BadRequest(), 403: PermissionDenied(), 404: Http404()}
@@ -175,7 +175,7 @@ async def _status(path: str, cookie: str) -> int:
         "query_string": b"",
         "headers": [(b"host", b"testserver"), (b"cookie", f"sessionid={cookie}".encode())],
     }
-    talk = _spoken_to(get_asgi_application(), scope)
+    talk = _spoken_to(application, scope)
     await talk.send_input({"type": "http.request", "body": b"", "more_body": False})
     begun = await talk.receive_output(20)
     while (await talk.receive_output(20)).get("more_body"):
