@@ -67,6 +67,10 @@ class Listener:
             self.wake(self.conversation)
         return await self._items.get()
 
+    def waiting(self) -> list[Item]:
+        """Take what has come as well by now."""
+        return [self._items.get_nowait() for _each in range(self._items.qsize())]
+
     def offer_event(self, event: EventRow) -> None:
         """Hand an event over unless it was seen before or an earlier one found no room."""
         if event.id <= self.last or self.behind:

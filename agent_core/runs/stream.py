@@ -17,7 +17,7 @@ from asgiref.sync import sync_to_async
 from django.db import Error, connection
 
 from agent_core.runs import live
-from agent_core.runs.hub import hub
+from agent_core.runs.hub import Item, hub
 from agent_core.runs.models import Run
 from agent_core.runs.selectors import EventRow, event_latest
 from agent_core.runs.states import RunState
@@ -33,7 +33,7 @@ async def conversation_stream(
     last_event_id: str | None,
     still_open: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[bytes]:
-    """Yield the frames of a conversation from after `last_event_id` on.
+    """Yield the frames of a conversation from after `last_event_id` on, one or more at a time.
 
     `still_open` is asked at every heartbeat whether the reader may go on; the stream ends when not.
     """
@@ -56,7 +56,8 @@ async def conversation_stream(
                 beat = time.monotonic() + HEARTBEAT_SECONDS
                 yield HEARTBEAT
             else:
-                yield _event_frame(item) if isinstance(item, EventRow) else _frame("delta", item)
+                # What has come at once goes out at once.
+                yield b"".join(map(_item_frame, (item, *listener.waiting())))
 
 
 async def _start(conversation_id: UUID, last_event_id: str | None) -> int | None:
@@ -103,8 +104,10 @@ def _partials(conversation_id: UUID) -> list[dict[str, Any]]:
         connection.close()
 
 
-def _event_frame(event: EventRow) -> bytes:
-    return f"id: {event.id}\n".encode() + _frame(event.kind, {**event.payload, "run": event.run})
+def _item_frame(item: Item) -> bytes:
+    if not isinstance(item, EventRow):
+        return _frame("delta", item)
+    return f"id: {item.id}\n".encode() + _frame(item.kind, {**item.payload, "run": item.run})
 
 
 def _frame(kind: str, data: dict[str, Any]) -> bytes:

@@ -47,7 +47,8 @@ def read(conversation: Conversation, last: str | None, wanted: int, act: Any = N
                     continue
                 if text.startswith(":"):
                     continue
-                frames.append(parsed(text))
+                # What has come at once is one piece.
+                frames += [parsed(frame) for frame in text.split("\n\n")[:-1]]
                 if len(frames) >= wanted:
                     await frames_come.aclose()  # type: ignore[attr-defined]
                     break
