@@ -16,6 +16,7 @@ from payments.selectors import customer_by_id, scope_of
 from reviews.errors import NotFound as ReviewNotFound
 from reviews.models import Review
 from reviews.selectors import review_for
+from reviews.services_viewing import review_denied
 
 log = logging.getLogger("desk")
 
@@ -86,6 +87,7 @@ def review_or_404(user: User, review_id: UUID) -> Review:
     try:
         return review_for(user, review_id)
     except ReviewNotFound:
+        review_denied(review_id=review_id, actor=user)
         raise Http404 from None
 
 

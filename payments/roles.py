@@ -13,6 +13,8 @@ from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 
 from agent_core.errors import CountersignError
+from reviews.audit.services import Subject, audit_write, task
+from reviews.audit.words import Action
 
 AGENTS: Final = "Support agents"
 LEADS: Final = "Team leads"
@@ -113,6 +115,14 @@ def _role_set(role: str, wanted: set[int]) -> RoleSet:
     group, _made = Group.objects.get_or_create(name=role)
     had = set(group.permissions.values_list("pk", flat=True))
     group.permissions.add(*(wanted - had))
+    if wanted - had:
+        given = Permission.objects.filter(pk__in=wanted - had).order_by("codename")
+        audit_write(
+            Action.ROLE_GIVEN,
+            actor=task("roles_setup"),
+            subject=Subject("auth.group", group.pk, role),
+            after={"given": list(given.values_list("codename", flat=True))},
+        )
     return RoleSet(
         name=role,
         rights=len(wanted),

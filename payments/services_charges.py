@@ -10,11 +10,18 @@ from django.db import transaction
 from agent_core import faults
 from agent_core.contract import RunContext
 from payments.balances import charge_needs_review, intent_open
-from payments.errors import AmountDiffers, InvoiceNotOpen, ReviewMissing, TargetMissing
+from payments.errors import (
+    AmountDiffers,
+    InvoiceNotOpen,
+    LedgerRefused,
+    ReviewMissing,
+    TargetMissing,
+)
 from payments.gateways.base import gateway_named
 from payments.locks import invoice_lock
 from payments.models import Intent, Invoice, Payment, PaymentMethod
 from payments.money import Money
+from payments.recording import refusal_recorded
 from payments.results import ChargeResult, ended
 from payments.sentences import sentence
 from payments.services_intents import (
@@ -26,6 +33,7 @@ from payments.services_intents import (
     intent_replayed,
 )
 from payments.states import InvoiceState, Operation, PaymentState, subject_hash
+from reviews.errors import ReviewUnusable
 from reviews.selectors import review_find
 from reviews.services import review_consume
 
@@ -56,7 +64,14 @@ def charge_make(
     def begin() -> Started | Payment:
         return _begin(context, invoice_id, method_id, asked, review_id=review_id)
 
-    started = intent_begin(begin)
+    try:
+        started = intent_begin(begin)
+    except (LedgerRefused, ReviewUnusable) as refusal:
+        wanted = {"amount_minor": amount_minor, "currency": currency, "review": review_id}
+        refusal_recorded(
+            context, refusal, operation=Operation.CHARGE, target_id=invoice_id, after=wanted
+        )
+        raise
     if isinstance(started, Payment):
         return _paid_result(started)
     intent = intent_finish(started, context)
@@ -153,6 +168,7 @@ def _write(
         target_id=invoice.pk,
         amount_minor=invoice.amount_minor,
         currency=invoice.currency,
+        reference=invoice.reference,
         review_id=review_id,
         result={"method": str(method.pk), "target": invoice.reference},
         body=lambda intent_id: gateway.charge_body(

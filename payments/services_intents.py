@@ -25,9 +25,12 @@ from payments.errors import IntentBusy
 from payments.gateways.base import Order, Reply, gateway_named
 from payments.locks import intent_lock, target_lock
 from payments.models import Intent, IntentCall, Pause
+from payments.recording import acting, intent_recorded, intent_wanted
 from payments.retries import ORPHAN_AFTER, key_outlived, next_try
 from payments.services_settle import reply_store
 from payments.states import IntentState, Operation
+from reviews.audit.services import Actor
+from reviews.audit.words import Action
 
 _PAUSE_SECONDS: Final = 0.05
 _HELD: Final = Reply(state="unknown", detail="paused")
@@ -51,6 +54,7 @@ def intent_create(
     target_id: UUID,
     amount_minor: int,
     currency: str,
+    reference: str,
     review_id: UUID | None,
     result: dict[str, str],
     body: Callable[[UUID], dict[str, str]],
@@ -77,6 +81,9 @@ def intent_create(
         next_try_at=now + ORPHAN_AFTER,
         created_at=now,
     )
+    wanted = intent_wanted(intent)
+    by = acting(context)
+    intent_recorded(Action.INTENT_BEGUN, intent, by, reference=reference, after=wanted)
     return Started(intent=intent, call=_call_row(intent, context, attached=False), attached=False)
 
 
@@ -93,6 +100,8 @@ def intent_replayed(context: RunContext, operation: Operation, target_id: UUID) 
 
 def intent_attach(context: RunContext, intent: Intent) -> Started:
     """Join an open intent that means the same: no new key, no new review."""
+    by, call_id = acting(context), context.call_id
+    intent_recorded(Action.INTENT_JOINED, intent, by, call_id=call_id)
     return Started(intent=intent, call=_call_row(intent, context, attached=True), attached=True)
 
 
@@ -123,7 +132,7 @@ def intent_finish(started: Started, context: RunContext) -> Intent:
     if intent.state == IntentState.OPEN and intent.unknown_at is None:
         if not started.attached:
             # Made here, or by an attempt that died: the key makes a second try harmless.
-            reply = intent_try(intent) if _count_try(intent) else _HELD
+            reply = intent_try(intent) if _count_try(intent, acting(context)) else _HELD
             return reply_store(intent=intent, reply=reply, call=started.call, context=context)
         intent = _awaited(intent)
     if intent.state == IntentState.OPEN:
@@ -142,9 +151,11 @@ def intent_claim(intent: Intent) -> bool:
     later = next_try(intent.tries + 1, now, settings.PAYMENT_TIMEOUT_SECONDS)
     # The wait is longer than a try takes, so that two tasks do not ask at once.
     lease = timedelta(seconds=2 * settings.PAYMENT_TIMEOUT_SECONDS)
-    with faults.around("intent.claim"):
+    with faults.commit("intent.claim", transaction.atomic()):
         taken = due.update(tries=F("tries") + 1, next_try_at=max(later, now + lease))
-    intent.refresh_from_db()
+        intent.refresh_from_db()
+        if taken:
+            intent_recorded(Action.INTENT_SENT, intent, acting(None), after={"try": intent.tries})
     return taken == 1
 
 
@@ -204,14 +215,16 @@ def _triable() -> QuerySet[Intent]:
     return Intent.objects.filter(Q(tries__gt=0) | ~Exists(pause), state=IntentState.OPEN)
 
 
-def _count_try(intent: Intent) -> bool:
+def _count_try(intent: Intent, by: Actor) -> bool:
     """Count a call's own try; False when a pause holds it."""
-    with faults.around("intent.try"):
+    with faults.commit("intent.try", transaction.atomic()):
         counted = (
             _triable()
             .filter(pk=intent.pk)
             .update(tries=F("tries") + 1, next_try_at=timezone.now() + ORPHAN_AFTER)
         )
+        if counted:
+            intent_recorded(Action.INTENT_SENT, intent, by, after={"try": intent.tries + 1})
     # One that another has settled meanwhile is asked about once more; the key makes it harmless.
     return bool(counted) or not Intent.objects.filter(pk=intent.pk, state=IntentState.OPEN).exists()
 

@@ -25,6 +25,8 @@ from payments.errors import PauseRefused
 from payments.locks import pause_lock
 from payments.models import Pause
 from payments.states import Operation
+from reviews.audit.services import Subject, audit_write, person
+from reviews.audit.words import Action
 from reviews.words import person_name
 
 log = logging.getLogger(__name__)
@@ -49,6 +51,7 @@ def refunds_stop(*, actor: User, reason: str) -> Pause:
         if now is not None:
             return now
         made = Pause.objects.create(operation=Operation.REFUND, reason=why, paused_by=actor)
+        _recorded(Action.REFUNDS_PAUSED, actor, made, why=why)
         log.warning("refunds.paused", extra={"actor": actor.pk, "pause": str(made.pk)})
         return made
 
@@ -72,6 +75,7 @@ def refunds_go_on(*, actor: User, reason: str, pause_id: UUID) -> Pause | None:
             raise PauseRefused(_another_holds(now))
         now.resumed_by, now.resumed_at, now.resumed_reason = actor, timezone.now(), why
         now.save(update_fields=["resumed_by", "resumed_at", "resumed_reason"])
+        _recorded(Action.REFUNDS_RESUMED, actor, now, why=why)
         log.warning("refunds.resumed", extra={"actor": actor.pk, "pause": str(now.pk)})
         return now
 
@@ -112,8 +116,33 @@ def _plain(reason: str) -> str:
     return " ".join(reason.replace("\0", "").split())
 
 
+def _recorded(action: Action, actor: User, pause: Pause, *, why: str) -> None:
+    paused = {"paused": action is Action.REFUNDS_RESUMED}
+    audit_write(
+        action,
+        actor=person(actor),
+        subject=Subject("pause", pause.pk),
+        before=paused,
+        after={"paused": not paused["paused"], "reason": why},
+    )
+
+
 def _switched(actor: User, reason: str, switch: Callable[[str, Pause | None], ResultT]) -> ResultT:
-    """Check who and why, then switch while no refund is being written."""
+    """Switch while no refund is being written, and record a refusal once it is rolled back."""
+    try:
+        return _switch(actor, reason, switch)
+    except PauseRefused as refusal:
+        audit_write(
+            Action.REFUNDS_REFUSED,
+            actor=person(actor),
+            subject=Subject("pause"),
+            rule=refusal.code,
+            after={"reason": reason, "told": str(refusal)},
+        )
+        raise
+
+
+def _switch(actor: User, reason: str, switch: Callable[[str, Pause | None], ResultT]) -> ResultT:
     fresh = User.objects.filter(pk=actor.pk, is_active=True).first()
     if fresh is None or not fresh.has_perm(PAUSE_REFUNDS):
         raise PauseRefused(_("You may not pause refunds."))

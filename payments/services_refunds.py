@@ -23,6 +23,7 @@ from payments.errors import (
     AmountRefused,
     DailyLimitReached,
     IntentBusy,
+    LedgerRefused,
     PaymentDisputed,
     PaymentNotRefundable,
     RefundAboveLeft,
@@ -34,6 +35,7 @@ from payments.gateways.base import gateway_named
 from payments.locks import pause_wait, payment_lock, requester_lock
 from payments.models import Intent, Payment, Refund
 from payments.money import Money
+from payments.recording import refusal_recorded
 from payments.references import refund_reference
 from payments.results import RefundResult, ended
 from payments.sentences import sentence
@@ -46,6 +48,7 @@ from payments.services_intents import (
     intent_replayed,
 )
 from payments.states import Operation, PaymentState, subject_hash
+from reviews.errors import ReviewUnusable
 from reviews.selectors import review_find
 from reviews.services import review_consume
 
@@ -78,7 +81,14 @@ def refund_make(
     def begin() -> Started:
         return _begin(context, payment_id, asked, reason=reason, review_id=review_id)
 
-    started = intent_begin(begin)
+    try:
+        started = intent_begin(begin)
+    except (LedgerRefused, ReviewUnusable) as refusal:
+        wanted = {"amount_minor": amount_minor, "currency": currency, "review": review_id}
+        refusal_recorded(
+            context, refusal, operation=Operation.REFUND, target_id=payment_id, after=wanted
+        )
+        raise
     intent = intent_finish(started, context)
     return refund_result(intent, attached=started.attached)
 
@@ -187,6 +197,7 @@ def _write(
         target_id=payment.pk,
         amount_minor=asked.amount_minor,
         currency=asked.currency,
+        reference=payment.reference,
         review_id=review_id,
         result={},
         body=lambda intent_id: gateway.refund_body(

@@ -20,6 +20,7 @@ from payments.gateways.base import Reply
 from payments.locks import intent_lock, target_lock
 from payments.models import Intent, IntentCall, Invoice, Payment, PaymentMethod, Refund
 from payments.money import Money
+from payments.recording import acting, intent_recorded
 from payments.references import payment_reference
 from payments.retries import next_try
 from payments.sentences import code_of, notice
@@ -34,6 +35,8 @@ from payments.states import (
     RefundState,
     states_before,
 )
+from reviews.audit.services import Actor
+from reviews.audit.words import Action
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +55,13 @@ def reply_store(
         target = target_lock(intent)
         if reply.state == "unknown":
             _keep_asking(intent, reply, call)
+            by, rule = acting(context), reply.detail[:60]
+            told, reference = {"processor_ref": reply.processor_ref}, target.reference
+            intent_recorded(
+                Action.INTENT_UNKNOWN, intent, by, reference=reference, rule=rule, after=told
+            )
         else:
-            _settle(intent, target, reply)
+            _settle(intent, target, reply, acting(context))
             _owe_messages(intent, call)
         return intent_lock(intent.pk)
 
@@ -93,7 +101,7 @@ def _keep_asking(intent: Intent, reply: Reply, call: IntentCall | None) -> None:
         IntentCall.objects.filter(pk=call.pk).update(waiting=True)
 
 
-def _settle(intent: Intent, target: Payment | Invoice, reply: Reply) -> None:
+def _settle(intent: Intent, target: Payment | Invoice, reply: Reply, by: Actor) -> None:
     now = timezone.now()
     state = IntentState(reply.state)
     moved = Intent.objects.filter(
@@ -108,7 +116,27 @@ def _settle(intent: Intent, target: Payment | Invoice, reply: Reply) -> None:
     else:
         result = _settle_refund(intent, target, reply, now)
     Intent.objects.filter(pk=intent.pk).update(result=intent.result | result)
+    _settled_record(intent, target, reply, by, result)
     log.info("intent.settled", extra={"intent": str(intent.pk), "outcome": result["code"]})
+
+
+def _settled_record(
+    intent: Intent,
+    target: Payment | Invoice,
+    reply: Reply,
+    by: Actor,
+    result: dict[str, str | int],
+) -> None:
+    failed = reply.state == "failed"
+    intent_recorded(
+        Action.INTENT_FAILED if failed else Action.INTENT_SUCCEEDED,
+        intent,
+        by,
+        reference=target.reference,
+        rule=reply.failure,
+        before={"state": IntentState.OPEN},
+        after={**result, "state": reply.state, "processor_ref": reply.processor_ref},
+    )
 
 
 def _settle_charge(

@@ -28,6 +28,7 @@ from reviews.models import Review
 from reviews.selectors import choices_for, reviews_visible
 from reviews.services import review_try_refused
 from reviews.services_bulk import BULK_MOST, Result, reviews_approve, reviews_reject
+from reviews.services_viewing import review_denied, review_touch_refused, review_viewed
 from reviews.states import Channel, Decision
 from reviews.subjects import review_now
 
@@ -183,8 +184,10 @@ class ReviewAdmin(LookOnlyAdmin):
             raise PermissionDenied
         if not found:
             self._log(request, "scope.denied", object_id)
+            review_denied(review_id=object_id, actor=actor_of(request))
             raise Http404
         self._log(request, "review.opened", object_id)
+        review_viewed(review=found[0], actor=actor_of(request), conversation=False)
         return self._page(request, found[0])
 
     def delete_view(
@@ -192,6 +195,8 @@ class ReviewAdmin(LookOnlyAdmin):
     ) -> HttpResponse:
         """Refuse, and keep the try."""
         self._log(request, "review.delete_refused", object_id)
+        for review in self._found(request, [object_id]):
+            review_touch_refused(review=review, actor=actor_of(request), tried="delete")
         raise PermissionDenied
 
     def decide_view(self, request: HttpRequest, review_id: UUID, decision: str) -> HttpResponse:
@@ -199,6 +204,7 @@ class ReviewAdmin(LookOnlyAdmin):
         found = self._found(request, [str(review_id)])
         if decision not in Decision.values or not found:
             self._log(request, "scope.denied", str(review_id))
+            review_denied(review_id=review_id, actor=actor_of(request))
             raise Http404
         if not self.has_decide_permission(request):
             self._keep_try(request, found[0], Decision(decision))
@@ -264,7 +270,9 @@ class ReviewAdmin(LookOnlyAdmin):
 
     def _keep_try(self, request: HttpRequest, review: Review, decision: Decision | None) -> None:
         self._log(request, "review.admin_refused", str(review.pk))
-        if decision is not None:
+        if decision is None:
+            review_touch_refused(review=review, actor=actor_of(request), tried="change")
+        else:
             review_try_refused(
                 review_id=review.pk,
                 actor=actor_of(request),

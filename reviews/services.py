@@ -19,8 +19,11 @@ from django.utils.translation import gettext as _
 
 from agent_core.errors import ContractBroken
 from agent_core.policy import ReviewProposal
+from reviews.audit.services import assistant_for
+from reviews.audit.words import Action
 from reviews.errors import NoRight, ReviewConsumed, ReviewMismatch, ReviewNotApproved
 from reviews.models import Review
+from reviews.recording import review_recorded
 from reviews.selectors import review_find
 from reviews.services_deciding import (
     Try,
@@ -69,8 +72,11 @@ def review_propose(
     # A gate that runs again must find its row even after a reviewer moved the version on.
     Review.objects.bulk_create([row], ignore_conflicts=True)
     asked = Review.objects.filter(call_id=call_id)
-    found = asked.filter(proposed_version=version).first()
-    return found or asked.get(version=version)
+    found = asked.filter(proposed_version=version).first() or asked.get(version=version)
+    if found.pk == row.pk:
+        by = assistant_for(requester.pk, requester.get_username())
+        review_recorded(Action.REVIEW_PROPOSED, row, by)
+    return found
 
 
 def review_approve(
@@ -169,6 +175,8 @@ def review_consume(*, review_id: UUID, subject_hash: str) -> Review:
     ).update(consumed_at=timezone.now())
     review = review_find(review_id)
     if used and review is not None:
+        by = assistant_for(review.requested_by_id, review.requested_by.get_username())
+        review_recorded(Action.REVIEW_USED, review, by)
         return review
     log.warning("review.unusable", extra={"review": str(review_id)})
     if review is None or review.state != State.APPROVED:

@@ -7,7 +7,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
+from reviews.audit.services import person, task
+from reviews.audit.words import Action
 from reviews.models import Review, ReviewDecision
+from reviews.recording import review_recorded, standing_of
 from reviews.states import Channel, Decision, State
 
 log = logging.getLogger("reviews")
@@ -35,6 +38,7 @@ def reviews_close(*, run_id: UUID, withdrawn_by: User | None) -> list[Review]:
                 accepted=True,
                 channel=Channel.CHAT,
             )
+        _recorded(review, withdrawn_by)
         log.info("review.closed", extra={"review": str(review.pk), "state": review.state})
     return closed
 
@@ -47,3 +51,12 @@ def _pending_hold(run_id: UUID) -> list[UUID]:
             [run_id, State.PENDING],
         )
         return [pk for (pk,) in cursor.fetchall()]
+
+
+def _recorded(review: Review, withdrawn_by: User | None) -> None:
+    before = {**standing_of(review), "state": State.PENDING}
+    if withdrawn_by is None:
+        by, action = task("the end of its run"), Action.REVIEW_EXPIRED
+    else:
+        by, action = person(withdrawn_by), Action.REVIEW_WITHDRAWN
+    review_recorded(action, review, by, before=before)

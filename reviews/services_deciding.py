@@ -22,6 +22,8 @@ from django.utils.translation import gettext as _
 from agent_core import faults
 from agent_core.policy import ReviewProposal
 from reviews import words
+from reviews.audit.services import person, task
+from reviews.audit.words import Action
 from reviews.changes import (
     Changes,
     changed_proposal,
@@ -42,6 +44,7 @@ from reviews.errors import (
 )
 from reviews.models import Review, ReviewDecision
 from reviews.policies import decision_refused
+from reviews.recording import DECIDED, review_recorded, standing_of
 from reviews.selectors import reader_of, review_find
 from reviews.states import FINAL, STATE_AFTER, Channel, Decision, State
 from reviews.subjects import subject_of
@@ -224,7 +227,25 @@ def _store(review: Review, attempt: Try, values: dict[str, Any], changes: Change
         channel=attempt.channel,
     )
     log.info("review.decided", extra=_logged(attempt))
-    return host_tell(review.pk)
+    decided = host_tell(review.pk)
+    _recorded(attempt, before=review, after=decided, changes=changes)
+    return decided
+
+
+def _recorded(attempt: Try, *, before: Review, after: Review, changes: Changes) -> None:
+    review_recorded(
+        DECIDED[attempt.decision],
+        after,
+        person(attempt.actor),
+        before=standing_of(before),
+        after={
+            **standing_of(after),
+            "changes": changes,
+            "sentence": after.sentence,
+            "note": after.note,
+            "channel": attempt.channel,
+        },
+    )
 
 
 def review_expire(review_id: UUID) -> bool:
@@ -235,7 +256,9 @@ def review_expire(review_id: UUID) -> bool:
         if not due.update(state=State.EXPIRED, decided_at=now):
             return False
         log.info("review.expired", extra={"review": str(review_id)})
-        host_tell(review_id)
+        expired = host_tell(review_id)
+        was = {**standing_of(expired), "state": State.PENDING}
+        review_recorded(Action.REVIEW_EXPIRED, expired, task("reviews.reviews_expire"), before=was)
     return True
 
 
@@ -253,8 +276,13 @@ def refusal_store(attempt: Try, refusal: NotFound | ReviewRefused) -> None:
     """Keep a refused try, cut to what a row can hold: what was posted may be anything."""
     event = "scope.denied" if isinstance(refusal, NotFound) else "review.refused"
     log.warning(event, extra=_logged(attempt) | {"code": refusal.code})
-    if not Review.objects.filter(pk=attempt.review_id).exists():
-        return
+    with faults.commit("review.refusal", transaction.atomic()):
+        review = Review.objects.filter(pk=attempt.review_id).first()
+        if review is not None:
+            _refusal_write(review, attempt, refusal)
+
+
+def _refusal_write(review: Review, attempt: Try, refusal: NotFound | ReviewRefused) -> None:
     posted = list((attempt.changes or {}).items())[:10]
     ReviewDecision.objects.create(
         review_id=attempt.review_id,
@@ -266,6 +294,14 @@ def refusal_store(attempt: Try, refusal: NotFound | ReviewRefused) -> None:
         sentence=text_cut(attempt.sentence),
         changes={text_cut(name): text_cut(value) for name, value in posted},
         channel=attempt.channel,
+    )
+    denied = isinstance(refusal, NotFound)
+    review_recorded(
+        Action.REVIEW_DENIED if denied else Action.REVIEW_REFUSED,
+        review,
+        person(attempt.actor),
+        rule=refusal.code,
+        after={"tried": attempt.decision, "version": attempt.version, "channel": attempt.channel},
     )
 
 

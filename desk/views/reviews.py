@@ -14,7 +14,6 @@ from django.views.decorators.http import require_safe
 from agent_core.runs.models import Message
 from agent_core.runs.wording import refusal
 from desk.reach import review_or_404
-from desk.amounts import field_shown
 from desk.reviewing import Refused, card_of, open_for
 from desk.settlement import settlement_of
 from desk.views.people import person
@@ -23,6 +22,7 @@ from reviews import words
 from reviews.changes import CHANGEABLE
 from reviews.models import Review
 from reviews.selectors import choices_for, reviews_visible
+from reviews.services_viewing import review_viewed
 from reviews.states import Decision, State
 
 SHOWN: Final = 50
@@ -69,7 +69,10 @@ def _row(review: Review, viewer: User, may_decide: bool) -> dict[str, Any]:
 @require_safe
 def review(request: HttpRequest, review_id: UUID) -> HttpResponse:
     """Show one review; a reviewer who may decide reads the conversation with it."""
-    return review_page(request, review_or_404(person(request), review_id))
+    viewer = person(request)
+    found = review_or_404(viewer, review_id)
+    review_viewed(review=found, actor=viewer, conversation=_reads(viewer))
+    return review_page(request, found)
 
 
 def review_page(
@@ -122,12 +125,7 @@ def _forms(found: Review, refused: Refused) -> dict[str, Any]:
     field = refused.field if refused.field in shown else ""
     return {
         "fields": [
-            {"name": name, "value": change.get(name, field_shown(name, text, found.currency))}
-            for name, text in fields.items()
-        ],
-        "changes": [
-            (name, field_shown(name, str(text), found.currency))
-            for name, text in found.changes.items()
+            {"name": name, "value": change.get(name, text)} for name, text in fields.items()
         ],
         "change": change,
         "reject": reject,
@@ -142,9 +140,13 @@ def _told(found: Review, viewer: User) -> str:
     return refusal(state=State.REJECTED, title=found.title, who=who, sentence="")
 
 
+def _reads(viewer: User) -> bool:
+    return viewer.has_perm("reviews.decide_review")
+
+
 def _lines(found: Review, viewer: User) -> list[Message]:
     """Return the conversation for reading, to whoever may decide and has not asked."""
-    if not viewer.has_perm("reviews.decide_review"):
+    if not _reads(viewer):
         return []
     lines = Message.objects.filter(conversation_id=found.conversation_id, removed_at=None)
     return list(lines.order_by("position"))

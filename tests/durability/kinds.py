@@ -22,6 +22,8 @@ from tests.durability.matrix import WORK, Act, key_of
 ELSEWHERE: Final[Mapping[str, str]] = {
     # A refusal of a try that another try may have overtaken: the processor must be made to lie.
     "processor.look_again": "tests/payments/test_settling.py",
+    # A refusal changes nothing that a turn goes on from; its row stands or the person tries again.
+    "review.refusal": "tests/audit/test_recorded.py",
     # No part of a turn: what is written and not chained is chained by the next tick.
     "audit.chain": "tests/audit/test_chain.py",
     # Mends what no crash leaves behind: a decision and the run's waking are one transaction.
