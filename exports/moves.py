@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
@@ -18,6 +19,7 @@ from agent_core.runs.models import Conversation
 from agent_core.runs.queue import task_send
 from agent_core.runs.services import event_post
 from exports.models import Export
+from exports.recording import move_recorded
 from exports.states import ExportState, states_before
 
 log = logging.getLogger("exports")
@@ -30,9 +32,13 @@ def export_move(
     to: ExportState,
     *,
     where: Q | None = None,
+    actor: User | None = None,
     **fields: Any,
 ) -> bool:
-    """Move the export if it still stands where it can; False when somebody else was first."""
+    """Move the export if it still stands where it can; False when somebody else was first.
+
+    `actor` is the person who moves it; without one it is the worker.
+    """
     rows = Export.objects.filter(where or Q(), pk=export_id, state__in=states_before(to))
     with faults.commit("export.move", transaction.atomic()):
         asked_in = Export.objects.filter(pk=export_id).values_list("conversation_id", flat=True)
@@ -40,6 +46,7 @@ def export_move(
         moved = rows.update(state=to, **fields)
         if moved:
             export_told(export_id)
+            move_recorded(export_id, to, actor)
     if moved:
         log.info("export.moved", extra={"export": str(export_id), "state": str(to)})
     return bool(moved)

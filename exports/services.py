@@ -33,10 +33,13 @@ from exports.kinds import KINDS, Kind
 from exports.models import Export, ExportCall
 from exports.moves import conversation_first, export_enqueue, export_move, export_told
 from exports.policies import EXPORT_RIGHT
+from exports.recording import asker_of, export_recorded, refusal_recorded
 from exports.states import EXPORT_ACTIVE, EXPORT_TERMINAL, ExportState
 from payments.currencies import currency_code
 from payments.periods import Period, period_parse
 from payments.selectors import scope_of
+from reviews.audit.services import Trail
+from reviews.audit.words import Action
 
 CANCEL_RIGHT: Final = "exports.cancel_export"
 _SIGNS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -72,16 +75,22 @@ def export_request(
     """
     if (replay := _replay(call_id)) is not None:
         return replay
-    _allowed(owner)
-    what, how, money = kind_named(kind), format_named(format), currency_named(currency)
-    when = period_parse(period, today or timezone.localdate())
+    try:
+        _allowed(owner)
+        what, how, money = kind_named(kind), format_named(format), currency_named(currency)
+        when = period_parse(period, today or timezone.localdate())
+        total = _counted(owner, what, how, when, money)
+    except (ExportNotAllowed, ExportTooLarge) as refusal:
+        trail = Trail(run_id, conversation_id, call_id)
+        refusal_recorded(owner, refusal, trail, kind=kind, format=format, period=period)
+        raise
     export = Export(
         owner=owner,
         kind=what.name,
         format=how.name,
         language=language,
         filters=filters_of(when, money),
-        rows_total=_counted(owner, what, how, when, money),
+        rows_total=total,
         conversation_id=conversation_id,
         run_id=run_id,
         call_id=call_id,
@@ -104,7 +113,7 @@ def export_cancel(*, export_id: UUID, actor: User) -> Export:
     export = Export.objects.filter(pk=export_id).first()
     if export is None or not (export.owner_id == actor.pk or actor.has_perm(CANCEL_RIGHT)):
         raise ExportNotFound
-    moved = export_move(export_id, ExportState.CANCELLED, ended_at=timezone.now())
+    moved = export_move(export_id, ExportState.CANCELLED, actor=actor, ended_at=timezone.now())
     export.refresh_from_db()
     if not moved and export.state != ExportState.CANCELLED:
         raise ExportFinished(_("This export had already ended, so it was not cancelled."))
@@ -203,6 +212,8 @@ def _started_or_attached(export: Export, fence: Callable[[], object]) -> tuple[E
                 return attached, export.call_id is None or attached.call_id != export.call_id
             if _inserted(export):
                 export_told(export.pk)
+                by = asker_of(export.owner, export.run_id)
+                export_recorded(Action.EXPORT_ASKED, export, by, rows=export.rows_total)
                 export_enqueue(export.pk)
                 return export, False
         # The other one was there first: by the same call, or the same request. Or it has

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from tempfile import TemporaryFile
 from time import monotonic
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -250,7 +250,7 @@ def _counted(job: Job, total: int, teams: list[str]) -> None:
     _step(job, ExportState.WRITING, rows_total=total, rows_done=job.shown, team_ids=teams)
 
 
-def _step(job: Job, to: ExportState, **fields: object) -> None:
+def _step(job: Job, to: ExportState, **fields: Any) -> None:
     if not export_move(job.export.pk, to, where=job.mine, **fields):
         raise ExportTaken
 

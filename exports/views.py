@@ -32,10 +32,13 @@ from exports.formats import FORMATS
 from exports.models import Export
 from exports.names import name_shown
 from exports.progress import progress_percent
+from exports.recording import denial_recorded, export_recorded
 from exports.selectors import export_download, export_for
 from exports.services import cancellable, export_cancel
 from exports.states import ExportState
 from exports.words import export_sentence, export_title
+from reviews.audit.services import person
+from reviews.audit.words import Action
 
 log = logging.getLogger("exports")
 
@@ -51,6 +54,7 @@ def _private(view: _View) -> _View:
         try:
             response = view(request, export_id)
         except ExportNotFound:
+            denial_recorded(cast("User", request.user), export_id)
             raise Http404 from None
         response.headers["Cache-Control"] = "no-store, private"
         return response
@@ -75,6 +79,9 @@ def download(request: HttpRequest, export_id: UUID) -> HttpResponseBase:
         log.exception("export.file_missing", extra={"export": str(export_id)})
         text = _("The file is no longer there. Please ask for the export again.")
         return _page(request, _("No file any more"), text, 410)
+    export_recorded(
+        Action.EXPORT_DOWNLOADED, export, person(user), bytes=export.bytes, sha256=export.sha256
+    )
     log.info("export.downloaded", extra={"export": str(export_id), "actor": user.pk})
     return _file(request, export, stored)
 
