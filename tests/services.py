@@ -7,16 +7,19 @@ import atexit
 import os
 import shutil
 import signal
-import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
+if TYPE_CHECKING:
+    from tests.rig.servers import Server
+
 OURS = "COUNTERSIGN_TEST_SERVERS"
 """Which of the two addresses the session made itself, and was not given from outside."""
 
-_children: list[object] = []
+_servers: list["Server"] = []
 _owner = 0
 
 
@@ -27,30 +30,20 @@ def _start() -> None:
         _apart(int(worker.removeprefix("gw")))
     if os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"):
         return
-    from config.children import Child
-    from config.embedded import postgres, redis
-    from config.home import redis_url
+    from tests.rig.servers import Postgres, folder_make, redis_own
 
     os.environ[OURS] = " ".join({"DATABASE_URL", "REDIS_URL"} - set(os.environ))
-    # A short path: it holds sockets.
-    folder = Path(tempfile.mkdtemp(prefix="cs-test-", dir="/tmp"))
-    folder.chmod(0o711)
+    folder = folder_make("cs-test-")
     _owner = os.getpid()
     atexit.register(_stop, folder)
     # A runner that ends us politely must still leave no server behind.
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("told to stop", returncode=143))
     if not os.environ.get("REDIS_URL"):
-        child = Child(redis.prepare(folder), folder / "log" / "redis.log")
-        _children.append(child)
-        child.start()
-        child.wait_ready(20)
-        os.environ["REDIS_URL"] = redis_url(folder)
+        _servers.append(redis_own(folder))
+        os.environ["REDIS_URL"] = _servers[-1].start().url
     if not os.environ.get("DATABASE_URL"):
-        child = Child(postgres.prepare(folder, durable=False), folder / "log" / "postgres.log")
-        _children.append(child)
-        child.start()
-        child.wait_ready(60)
-        os.environ["DATABASE_URL"] = postgres.create_database(folder)
+        _servers.append(Postgres(folder))
+        os.environ["DATABASE_URL"] = _servers[-1].start().url
     # Files of the product under test; never those of a product that runs in this folder.
     os.environ["COUNTERSIGN_HOME"] = str(folder / "home")
 
@@ -68,14 +61,10 @@ def _apart(number: int) -> None:
 
 
 def _stop(folder: Path) -> None:
-    from config.children import Child
-
     if os.getpid() != _owner:
         return
-    while _children:
-        child = _children.pop()
-        assert isinstance(child, Child)
-        child.stop()
+    while _servers:
+        _servers.pop().stop()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -7,7 +7,6 @@ is the median of the rounds, and percentiles over the turns of all rounds.
 from __future__ import annotations
 
 import statistics
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.bench.servers import Product, Used, ask, product_started, spoken_to
+from tests.bench.servers import Product, Used, product_started
+from tests.rig.spoken import Spoken
 
 AT_ONCE: Final = (1, 8, 32)
 SHARE_TARGETS: Final = {1: 0.30, 8: 0.45, 32: 0.45}
@@ -71,31 +71,31 @@ def measured(product: Product, effort: Effort) -> dict[int, Seen]:
     seats = product.asked("tests.bench.seats", "seats", str(max(AT_ONCE)))
     found = {count: Seen() for count in AT_ONCE}
     with (
-        spoken_to(product.python("tests.bench.client")) as client,
-        spoken_to(product.python("tests.bench.bare")) as bare,
+        product.python("tests.bench.client") as client,
+        product.python("tests.bench.bare") as bare,
     ):
         _warm(product, client, bare, seats)
         for _round in range(effort.rounds):
             for count, seen in found.items():
                 turns = effort.turns[count]
                 order = {"threads": count, "turns": turns}
-                seen.bare.append(ask(bare, {**order, "ours": False}))
-                seen.same_saver.append(ask(bare, {**order, "ours": True}))
+                seen.bare.append(bare.ask({**order, "ours": False}))
+                seen.same_saver.append(bare.ask({**order, "ours": True}))
                 _product_round(product, client, seats[:count], turns, seen)
     return found
 
 
 def _warm(
     product: Product,
-    client: subprocess.Popen[str],
-    bare: subprocess.Popen[str],
+    client: Spoken,
+    bare: Spoken,
     seats: Sequence[dict[str, str]],
 ) -> None:
     """Let everything be loaded, and every seat have a first turn, before a clock runs."""
-    ask(client, _order(product, seats[:4], 2))
-    ask(client, _order(product, seats, 1))
+    client.ask(_order(product, seats[:4], 2))
+    client.ask(_order(product, seats, 1))
     for ours in (False, True):
-        ask(bare, {"threads": 8, "turns": 2, "ours": ours})
+        bare.ask({"threads": 8, "turns": 2, "ours": ours})
 
 
 def _order(product: Product, seats: Sequence[dict[str, str]], turns: int) -> dict[str, Any]:
@@ -104,14 +104,14 @@ def _order(product: Product, seats: Sequence[dict[str, str]], turns: int) -> dic
 
 def _product_round(
     product: Product,
-    client: subprocess.Popen[str],
+    client: Spoken,
     seats: Sequence[dict[str, str]],
     turns: int,
     seen: Seen,
 ) -> None:
     before = product.used()
     with _sessions_watched(product) as peak:
-        seen.product.append(ask(client, _order(product, seats, turns)))
+        seen.product.append(client.ask(_order(product, seats, turns)))
     seen.used.append(product.used().since(before))
     seen.sessions_peak = max(seen.sessions_peak, *peak)
     seen.sessions_after = product.sessions()

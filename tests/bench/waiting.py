@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from tests.bench.servers import Product, memory, product_started
+from tests.rig.waiting import until
 
 WANTED: Final = 64
 LONGEST_SECONDS: Final = 180.0
@@ -43,14 +44,14 @@ def held(product: Product, wanted: int = WANTED, watched: float = WATCHED_SECOND
     """Let so many turns wait at once on the one worker process, look, and let them all end."""
     product.asked("tests.bench.seats", "seats", str(wanted))
     product.asked("tests.bench.seats", "send", str(WARM))
-    _until(lambda: product.count(_OPEN) == 0)
+    _all_ended(product)
     memory_before, sessions_before = memory(product.worker()), product.sessions()
     product.asked("tests.bench.seats", "send", str(wanted), CHAT_MODEL="bench:gated")
     at_once = _settled(product, wanted)
     memory_then, workers = memory(product.worker()), len(set(product.waiting()))
     sessions_peak, cpu_share = _watched(product, watched)
     product.gate.touch()
-    _until(lambda: product.count(_OPEN) == 0)
+    _all_ended(product)
     return Held(
         at_once=at_once,
         workers=workers,
@@ -84,12 +85,8 @@ def _watched(product: Product, seconds: float) -> tuple[int, float]:
     return peak, (product.used().worker - before) / (time.monotonic() - began)
 
 
-def _until(true: Callable[[], bool]) -> None:
-    limit = time.monotonic() + LONGEST_SECONDS
-    while not true():
-        if time.monotonic() > limit:
-            raise TimeoutError("The product did not get there in time.")
-        time.sleep(LOOK_SECONDS)
+def _all_ended(product: Product) -> None:
+    until(lambda: not product.count(_OPEN), "no run open", LONGEST_SECONDS, every=LOOK_SECONDS)
 
 
 def lines(seen: Held) -> Iterator[str]:

@@ -13,11 +13,10 @@ import os
 import secrets
 import shutil
 import sys
-import tempfile
-from pathlib import Path
 from typing import Final
 
 from tests.chaos.servers import Servers
+from tests.rig.servers import folder_make
 
 TURNS: Final = 200
 
@@ -36,9 +35,7 @@ def start() -> int:
     parser.add_argument("--untimed", action="store_true", help="tell recovery times, judge none")
     options = parser.parse_args()
     _environment()
-    # A short path: it holds sockets.
-    folder = Path(tempfile.mkdtemp(prefix="cs-chaos-", dir="/tmp"))
-    folder.chmod(0o711)
+    folder = folder_make("cs-chaos-")
     servers = Servers(folder)
     _say(f"seed {options.seed}: {options.turns} turns; logs in {folder / 'log'}")
     ended = 1

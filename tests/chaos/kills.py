@@ -17,10 +17,10 @@ from django.db import Error, connection
 
 from agent_core.runs.models import Run
 from agent_core.runs.states import RunState
-from config.children import Child
 from tests.chaos.fleet import Fleet, Part, process_name
 from tests.chaos.recovery import Held, Recovery, held_by, held_of
 from tests.chaos.servers import Servers
+from tests.rig.servers import Server
 
 KILLS: Final[Mapping[str, int]] = {
     "kill turns": 24,
@@ -122,7 +122,7 @@ class Kills:
 
     def _child_kill(self) -> bool:
         """Kill one process of the quarantine's pool, one with a run if there is any."""
-        children = [child for part in self._fleet.of("quarantine") for child in part.children()]
+        children = [child for part in self._fleet.of("quarantine") for child in part.below()]
         if not children:
             return False
         busy = [child for child in children if self._held([process_name(child)])]
@@ -146,20 +146,22 @@ class Kills:
     def _postgres_kill(self) -> bool:
         return self._server_kill("kill postgres", self._servers.postgres, signal.SIGQUIT)
 
-    def _server_kill(self, kind: str, child: Child, number: signal.Signals) -> bool:
-        """End a server, wait, start it again; from then on count how long the runs take."""
+    def _server_kill(self, kind: str, server: Server, number: signal.Signals) -> bool:
+        """End a server, wait, start it again; from then on count how long the runs take.
+
+        SIGQUIT is Postgres's immediate shutdown.
+        """
         states = {RunState.QUEUED} | ({RunState.RUNNING} if kind.endswith("postgres") else set())
         lying = held_of(Run.objects.filter(state__in=states))
         connection.close()
-        self._servers.down(child, number)
+        server.kill(number, group=False)
         time.sleep(self._chance.uniform(0.2, 2.5))
-        up = self._servers.up(child)
+        server.start()
+        up = time.time()
         self._recovery.restart(up)
         self._recovery.hit(kind, lying, up)
         return True
 
     def _processor_kill(self) -> bool:
-        self._servers.down(self._servers.processor, signal.SIGKILL)
-        time.sleep(self._chance.uniform(0.2, 1.5))
-        self._servers.up(self._servers.processor)
+        self._servers.processor.restart(away=self._chance.uniform(0.2, 1.5))
         return True

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
-import psycopg
 import redis
 
-from config.children import Child
-from config.embedded import postgres
-from config.embedded import redis as embedded_redis
-from config.home import postgres_url, redis_url
 from config.launcher import parts
 from config.launcher.preflight import free_port
-
-READY_SECONDS = 120.0
+from tests.rig.servers import Postgres, Server, redis_own
+from tests.rig.sessions import administration, database_of, sessions_end
 
 
 class Servers:
@@ -33,54 +26,32 @@ class Servers:
         spec = parts.processor(folder, port)
         # Faults on demand, and the books to compare with; a slow line is dropped soon.
         spec = replace(spec, command=[*spec.command, "--control", "--hold", "0.5"])
-        self.postgres = self._child(postgres.prepare(folder))
-        self.redis = self._child(embedded_redis.prepare(folder))
-        self.processor = self._child(spec)
-
-    def _child(self, spec: Any) -> Child:
-        return Child(spec, self.folder / "log" / f"{spec.name}.log")
+        self.postgres = Postgres(folder, durable=True)
+        self.redis = redis_own(folder)
+        self.processor = Server(spec, self.processor_url, folder)
 
     def start(self) -> None:
         """Start all three and name them to this process and to those it starts."""
-        for child in (self.postgres, self.redis, self.processor):
-            child.start()
-        for child in (self.postgres, self.redis, self.processor):
-            child.wait_ready(READY_SECONDS)
-        os.environ["DATABASE_URL"] = postgres.create_database(self.folder)
-        os.environ["REDIS_URL"] = redis_url(self.folder)
+        for server in (self.postgres, self.redis, self.processor):
+            server.start()
+        os.environ["DATABASE_URL"] = self.postgres.url
+        os.environ["REDIS_URL"] = self.redis.url
         os.environ["SANDBOX_URL"] = self.processor_url
         os.environ["COUNTERSIGN_HOME"] = str(self.folder / "home")
 
     def stop(self) -> None:
         """End all three."""
-        for child in (self.processor, self.redis, self.postgres):
-            child.stop()
-
-    def down(self, child: Child, number: signal.Signals) -> None:
-        """End one of them with no warning; SIGQUIT is Postgres's immediate shutdown."""
-        record = child.record
-        assert record is not None
-        os.kill(record.pid, number)
-        child.wait_end()
-        child.clear()
-
-    def up(self, child: Child) -> float:
-        """Start one of them again; return when it answered, in seconds of the clock."""
-        child.start()
-        child.wait_ready(READY_SECONDS)
-        return time.time()
+        for server in (self.processor, self.redis, self.postgres):
+            server.stop()
 
     def sessions_end(self) -> None:
         """Cut everybody off from Postgres."""
-        with psycopg.connect(postgres_url(self.folder, "postgres"), autocommit=True) as server:
-            server.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-            )
+        with administration(self.postgres.url) as server:
+            sessions_end(server, database_of(self.postgres.url))
 
     def redis_do(self, *command: str) -> None:
         """Send one command to Redis."""
-        with redis.Redis.from_url(redis_url(self.folder)) as client:
+        with redis.Redis.from_url(self.redis.url) as client:
             client.execute_command(*command)
 
     def processor_fault(self, kind: str) -> None:

@@ -1,6 +1,5 @@
 """Sweeps beside what holds rows: a process that stalled, a slow step, a Redis that forgot."""
 
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
@@ -19,6 +18,7 @@ from agent_core.runs.states import RunState
 from agent_core.runs.sweeping import sleepers_end
 from agent_core.runs.tasks import sweep
 from agent_core.runs.work import conninfo
+from tests.rig.waiting import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -103,9 +103,7 @@ def test_a_session_that_sleeps_in_the_middle_of_what_it_sends_at_once_is_ended(
             session.pgconn.send_query_params(statement.encode(), None)
         session.pgconn.send_flush_request()
         session.pgconn.flush()
-        until = time.monotonic() + 30
-        while sleepers_end() == 0:
-            assert time.monotonic() < until, "it sleeps on"
+        until(sleepers_end, "the end of what sleeps", 30)
     sweep()
     assert Run.objects.get(pk=run.pk).state == RunState.QUEUED
 

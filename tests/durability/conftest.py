@@ -1,12 +1,15 @@
 """Real workers on the real ledger and the real sandbox processor."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.durability.worker import Worker, queues_clear
+from tests.durability.worker import LEASES, queues_clear, worker_start
 from tests.payments.processor import Processor, processor, processor_process
+from tests.rig.processes import Process
+from tests.rig.product import Parts
 
 __all__ = ["processor", "processor_process"]
 
@@ -22,22 +25,14 @@ def queues() -> Iterator[None]:
 @pytest.fixture
 def worker(
     tmp_path: Path, database_url: str, processor: Processor, transactional_db: None, queues: None
-) -> Iterator[Callable[[], Worker]]:
+) -> Iterator[Callable[[], Process]]:
     """Start workers on the test database; whatever is left of them ends with the test."""
-    started: list[Worker] = []
-
-    def start() -> Worker:
+    variables = {
+        **LEASES,
+        "DATABASE_URL": database_url,
+        "SANDBOX_URL": processor.url,
         # The worker waits for the processor longer than the processor holds the line.
-        made = Worker(
-            tmp_path,
-            DATABASE_URL=database_url,
-            SANDBOX_URL=processor.url,
-            PAYMENT_TIMEOUT_SECONDS="20",
-        )
-        made.start()
-        started.append(made)
-        return made
-
-    yield start
-    for one in started:
-        one.stop()
+        "PAYMENT_TIMEOUT_SECONDS": "20",
+    }
+    with Parts(tmp_path, variables) as parts:
+        yield partial(worker_start, parts)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,9 +24,10 @@ from agent_core.runs.queue import broker_forgot
 from agent_core.runs.states import RUN_FINAL, RunState
 from exports.models import Export
 from exports.states import EXPORT_WORKING, ExportState
-from tests.durability.worker import ROOT, queues_clear
-from tests.durability.zygote import LET_GO
+from tests.durability.worker import queues_clear
 from tests.payments.processor import Processor
+from tests.rig.forks import Zygote
+from tests.rig.zygote import LET_GO
 
 TURNS: Final = ("turns", "quarantine")
 QUEUES: Final = (*TURNS, "exports")
@@ -80,61 +79,6 @@ class Reached:
         for point in self.points:
             counted[point] = counted.get(point, 0) + 1
             yield point, counted[point]
-
-
-class Zygote:
-    """The process that forks the others."""
-
-    def __init__(self, folder: Path, **variables: str) -> None:
-        self.log = folder / "children.log"
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.durability.zygote", str(self.log)],
-                cwd=ROOT,
-                env={**os.environ, **variables},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        self._read()
-
-    def start(self, command: dict[str, Any]) -> int:
-        """Fork a process of the product, and return its id."""
-        return int(self._ask({"do": "start", **command})["pid"])
-
-    def act(self, pid: int, act: dict[str, Any]) -> dict[str, Any]:
-        """Let a process do one act, until that or the process has ended; return how."""
-        return self._ask({"do": "act", "pid": pid, "act": act})
-
-    def go_on(self, pid: int) -> dict[str, Any]:
-        """Let a stopped process go on, and return how its act ended."""
-        return self._ask({"do": "go on", "pid": pid})
-
-    def end(self, pid: int) -> None:
-        """End a process, if it has not ended by itself."""
-        self._ask({"do": "end", "pid": pid})
-
-    def close(self) -> None:
-        """End it; what it forked has ended before."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(10)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-
-    def _ask(self, command: dict[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(command) + "\n")
-        self._process.stdin.flush()
-        return self._read()
-
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, f"the zygote has ended:\n{self.log.read_text()[-3000:]}"
-        answer: dict[str, Any] = json.loads(line)
-        return answer
 
 
 class Blamed:

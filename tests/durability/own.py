@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from tests.durability.model import HeldModel, held_model
 from tests.durability.product import LEASE_SECONDS, Product
-from tests.durability.servers import Server, database_named, redis_own, short_folder
 from tests.journeys.databases import copied
+from tests.rig.servers import Server, redis_own, short_folder
+from tests.rig.sessions import database_named, database_of
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +24,7 @@ def db(database_url: str, django_db_blocker: Any) -> Iterator[str]:
 
     The name is that of pytest-django's own, by which the session knows that it needs a database.
     """
-    source = urlsplit(database_url).path.strip("/")
-    with django_db_blocker.unblock(), copied(database_url, source) as name:
+    with django_db_blocker.unblock(), copied(database_url, database_of(database_url)) as name:
         yield database_named(database_url, name)
 
 
@@ -62,12 +61,9 @@ def product(
     variables: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Product]:
     """Run web server, one worker of every queue and beat."""
-    made = Product(tmp_path_factory.mktemp("product"), variables)
-    made.web()
-    made.beat()
-    made.worker()
-    try:
+    with Product(tmp_path_factory.mktemp("product"), variables) as made:
+        made.web()
+        made.beat()
+        made.worker()
         made.ready()
         yield made
-    finally:
-        made.stop()

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid4
 
 import httpx
-import psutil
 import redis
 from django.contrib.auth.models import User
 from django.test import Client
 
 from agent_core.runs.models import Conversation, Run, StopRecord
 from agent_core.runs.states import RUN_FINAL
-from config.children import Child, Spec
 from config.heartbeat import KEY as HEARTBEATS
 from config.launcher import parts
 from config.launcher.preflight import free_port
-from tests.durability.servers import ROOT, until
+from tests.rig.processes import Process
+from tests.rig.product import WORKER_SAYS, Parts, worker_spec
+from tests.rig.waiting import until
 
 LEASE_SECONDS: Final = 2
 QUEUES: Final = "turns,quarantine,exports,maintenance"
-START_SECONDS: Final = 120
 TOKEN: Final = "0123456789abcdef0123456789abcdef"
 
 
-@dataclass
-class Product:
+class Product(Parts):
     """Web server, workers and beat of one database and one Redis; each started when asked for."""
 
-    folder: Path
-    variables: dict[str, str]
-    children: dict[str, Child] = field(default_factory=dict)
-    web_url: str = ""
+    web_url = ""
 
     @property
     def redis_url(self) -> str:
@@ -48,14 +37,14 @@ class Product:
         return self.variables["REDIS_URL"]
 
     def web(self) -> None:
-        """Start the web server with the launcher's own command."""
+        """Start the web server."""
         port = free_port()
         self.web_url = f"http://127.0.0.1:{port}"
-        self._launch(parts.web("127.0.0.1", port))
+        self.start(parts.web("127.0.0.1", port))
 
     def beat(self) -> None:
         """Start the sender of the periodic tasks."""
-        self._launch(parts.beat(self.folder))
+        self.start(parts.beat(self.folder))
 
     def worker(
         self,
@@ -64,56 +53,20 @@ class Product:
         pool: str = "threads",
         size: int = 8,
         before: Sequence[str] = (),
-        queues: str = QUEUES,
         more: Sequence[str] = (),
-    ) -> Child:
-        """Start a worker of every queue under a node name; `before` is what it is run under.
-
-        `more` are further options of its command.
-        """
-        command = [*before, sys.executable, "-m", "celery", "-A", "config", "worker"]
-        command += ["-n", f"{name}@own", "-Q", queues, "-P", pool, "-c", str(size)]
-        command += ["--without-mingle", "--without-gossip", "-l", "INFO", *more]
-        return self._launch(
-            Spec(
-                name=f"worker-{name}",
-                command=command,
-                answers=lambda: "ready." in self.log(f"worker-{name}"),
-                folder=ROOT,
-            )
+    ) -> Process:
+        """Start a worker of every queue under a node name; see `worker_spec`."""
+        spec = worker_spec(
+            "turns",
+            self.redis_url,
+            node=f"{name}@own",
+            queues=QUEUES,
+            pool=pool,
+            slots=size,
+            before=before,
+            more=more,
         )
-
-    def _launch(self, spec: Spec) -> Child:
-        child = Child(
-            replace(spec, env={**spec.env, **self.variables}), self.folder / f"{spec.name}.log"
-        )
-        self.children[spec.name] = child
-        child.start()
-        return child
-
-    def ready(self) -> None:
-        """Wait until all that was started answers."""
-        for child in self.children.values():
-            child.wait_ready(START_SECONDS)
-
-    def log(self, name: str) -> str:
-        """Return what a process has said."""
-        log = self.folder / f"{name}.log"
-        return log.read_text("utf-8", errors="replace") if log.exists() else ""
-
-    def pids(self) -> dict[str, int]:
-        """Return the process ids; no process may have ended."""
-        found = {}
-        for name, child in self.children.items():
-            assert child.exit_code() is None, f"{name} has ended:\n{self.log(name)[-3000:]}"
-            assert child.record is not None
-            found[name] = child.record.pid
-        return found
-
-    def family(self, name: str) -> list[int]:
-        """Return the process ids of a part and of its children."""
-        leader = psutil.Process(self.pids()[name])
-        return [leader.pid, *(child.pid for child in leader.children(recursive=True))]
+        return self.start(spec, says=WORKER_SAYS)
 
     def readiness(self) -> tuple[int, dict[str, object]]:
         """Ask /readyz."""
@@ -125,16 +78,6 @@ class Product:
         with redis.Redis.from_url(self.redis_url) as client:
             for kind in parts.WORKERS:
                 client.hset(HEARTBEATS, f"{kind}@elsewhere", str(int(time.time())))
-
-    def stop(self) -> None:
-        """End everything, all at once."""
-        for child in self.children.values():
-            if child.exit_code() is None and child.record is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(child.record.pid, signal.SIGKILL)
-        for child in self.children.values():
-            child.stop()
-        self.children.clear()
 
 
 class Person:

@@ -15,7 +15,8 @@ from tests.conftest import FULL
 from tests.durability.model import HeldModel
 from tests.durability.own import broker, db, model, product, variables
 from tests.durability.product import Person, Product, ended
-from tests.durability.servers import Server, until
+from tests.rig.servers import Server
+from tests.rig.waiting import until
 from tickets.models import Ticket
 
 __all__ = ["broker", "db", "model", "product", "variables"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
@@ -13,12 +12,9 @@ from agent_core.runs.models import Message, Run, StopRecord
 from tests.durability.model import HeldModel
 from tests.durability.own import broker, db, model, product, variables
 from tests.durability.product import LEASE_SECONDS, Person, Product, ended
-from tests.durability.servers import (
-    administration,
-    sessions_end,
-    until,
-)
 from tests.journeys.databases import let_go
+from tests.rig.sessions import administration, database_of, sessions_end
+from tests.rig.waiting import until
 from tickets.models import Ticket
 
 __all__ = ["broker", "db", "model", "product", "variables"]
@@ -26,28 +22,17 @@ __all__ = ["broker", "db", "model", "product", "variables"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def session_count(url: str) -> int:
-    """Count the sessions of a database but our own."""
-    name = urlsplit(url).path.strip("/")
-    with administration(url) as server:
-        row = server.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = %s", [name]
-        ).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
 def cut(url: str) -> int:
     """End every session of the database; ours too, which is then made anew."""
     with administration(url) as server:
-        ended_now = sessions_end(server, urlsplit(url).path.strip("/"))
+        ended_now = sessions_end(server, database_of(url))
     let_go()
     return ended_now
 
 
 def lock(url: str, *, allowed: bool) -> None:
     """Let nobody in, or everybody again."""
-    name = sql.Identifier(urlsplit(url).path.strip("/"))
+    name = sql.Identifier(database_of(url))
     with administration(url) as server:
         text = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
         server.execute(text.format(name, sql.SQL("true" if allowed else "false")))

@@ -11,9 +11,11 @@ from agent_core.runs.states import RunState
 from tests.durability.model import HeldModel
 from tests.durability.own import broker, db, model
 from tests.durability.product import LEASE_SECONDS, Person, Product, ended
-from tests.durability.servers import Server, orm_at, postgres_own, short_folder
-from tests.durability.test_database import held, once, session_count
+from tests.durability.servers import orm_at, postgres_own
+from tests.durability.test_database import held, once
 from tests.journeys.databases import let_go
+from tests.rig.servers import Server, short_folder
+from tests.rig.sessions import sessions
 
 __all__ = ["broker", "db", "model"]
 
@@ -42,19 +44,16 @@ def test_a_postgres_killed_in_a_model_call_comes_back_and_the_turn_ends_once(
     away: float,
 ) -> None:
     """A server of its own, ended by SIGKILL: back at once after recovery, and beyond the lease."""
-    product = Product(
-        tmp_path_factory.mktemp("killed"),
-        {
-            "DATABASE_URL": postgres.url,
-            "REDIS_URL": broker.url,
-            "RUN_LEASE_SECONDS": str(LEASE_SECONDS),
-            **model.variables,
-        },
-    )
-    product.web()
-    product.beat()
-    product.worker()
-    try:
+    variables = {
+        "DATABASE_URL": postgres.url,
+        "REDIS_URL": broker.url,
+        "RUN_LEASE_SECONDS": str(LEASE_SECONDS),
+        **model.variables,
+    }
+    with Product(tmp_path_factory.mktemp("killed"), variables) as product:
+        product.web()
+        product.beat()
+        product.worker()
         product.ready()
         before = product.pids()
         run = held(model, Person(product), "killed in the call")
@@ -65,7 +64,5 @@ def test_a_postgres_killed_in_a_model_call_comes_back_and_the_turn_ends_once(
         assert ended(run, seconds=90) == ["completed"]
         once(run, "killed in the call")
         assert product.pids() == before
-        base = session_count(postgres.url)
+        base = sessions(postgres.url)
         assert base < 30
-    finally:
-        product.stop()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,12 @@ from payments.sandbox.tokens import SLOW_COMMITTED
 from reviews.models import Review
 from reviews.services import review_approve
 from tests.durability.model import NAME, HeldModel, held_model
-from tests.durability.worker import Worker
+from tests.durability.worker import LEASES, worker_start
 from tests.payments.cast import Desk
 from tests.payments.processor import Processor
+from tests.rig.processes import Process
+from tests.rig.product import Parts
+from tests.rig.waiting import until
 from tickets.models import Ticket
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.django_db(transaction=True)]
@@ -34,7 +38,7 @@ LEAVES_IN = 20
 
 PATIENCE = 90
 
-Start = Callable[..., Worker]
+Start = Callable[..., Process]
 
 
 @pytest.fixture
@@ -50,35 +54,21 @@ def start(
     tmp_path: Path, database_url: str, processor: Processor, model: HeldModel, queues: None
 ) -> Iterator[Start]:
     """Start workers; whatever is left of them ends with the test."""
-    started: list[Worker] = []
-
-    def begin(pool: str = "threads") -> Worker:
-        made = Worker(
-            tmp_path,
-            pool=pool,
-            DATABASE_URL=database_url,
-            SANDBOX_URL=processor.url,
-            PAYMENT_TIMEOUT_SECONDS="20",
-            MODEL_TIMEOUT_SECONDS="60",
-            **model.variables,
-        )
-        made.start()
-        started.append(made)
-        return made
-
-    yield begin
-    for one in started:
-        one.stop()
+    variables = {
+        **LEASES,
+        "DATABASE_URL": database_url,
+        "SANDBOX_URL": processor.url,
+        "PAYMENT_TIMEOUT_SECONDS": "20",
+        "MODEL_TIMEOUT_SECONDS": "60",
+        **model.variables,
+    }
+    with Parts(tmp_path, variables) as parts:
+        yield partial(worker_start, parts)
 
 
-def until(holds: Callable[[], bool], what: str, *, sweeping: bool = True) -> None:
+def swept(holds: Callable[[], bool], what: str) -> None:
     """Wait until something holds, doing beat's part meanwhile."""
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, f"{what} did not happen: {list(states())}"
-        if sweeping:
-            sweep()
-        time.sleep(0.1)
+    until(holds, lambda: f"{what}: {states()}", PATIENCE, meanwhile=sweep, every=0.1)
 
 
 def states() -> list[tuple[str, int]]:
@@ -92,12 +82,12 @@ def asked(owner: User, text: str) -> Run:
     )
 
 
-def leaves(worker: Worker) -> float:
+def leaves(worker: Process) -> float:
     """Ask the worker to leave and return how many seconds it took; it ends in order.
 
     One that is still starting knows no signal yet.
     """
-    until(lambda: "ready." in worker.log.read_text(), "the start of the worker")
+    worker.ready(PATIENCE)
     began = time.monotonic()
     assert worker.leave() == 0
     return time.monotonic() - began
@@ -126,15 +116,15 @@ def test_a_worker_leaves_in_time_whatever_it_is_in_the_middle_of_and_nothing_is_
     settings.CHAT_MODEL = "offline:planner"
     refund = asked(desk.ana, f"refund 5.00 EUR of {desk.payment.reference} because it broke")
     first = start(pool)
-    until(Review.objects.exists, "the review")
+    swept(Review.objects.exists, "the review")
     model.hold()
     settings.CHAT_MODEL = NAME
     silent = asked(desk.ana, "Parcel is late")
-    until(lambda: model.asked == 1, "the call of the model")
-    until(lambda: Run.objects.get(pk=refund.pk).state == RunState.WAITING, "the pause")
+    swept(lambda: model.asked == 1, "the call of the model")
+    swept(lambda: Run.objects.get(pk=refund.pk).state == RunState.WAITING, "the pause")
     review_approve(review_id=Review.objects.get().pk, actor=desk.lea, channel="desk")
     sent = desk.payment.processor_ref
-    until(lambda: processor.refunded(sent) == [500], "the refund at the processor")
+    swept(lambda: processor.refunded(sent) == [500], "the refund at the processor")
 
     assert leaves(first) < LEAVES_IN
 
@@ -148,28 +138,28 @@ def test_a_worker_leaves_in_time_whatever_it_is_in_the_middle_of_and_nothing_is_
 
     model.release()
     second = start(pool)
-    until(lambda: all(state in RUN_FINAL for state, _attempt in states()), "the ends")
+    swept(lambda: all(state in RUN_FINAL for state, _attempt in states()), "the ends")
     assert leaves(second) < LEAVES_IN
     assert StopRecord.objects.count() == 2
     assert Ticket.objects.filter(subject="Parcel is late").count() == 1
     assert (processor.refunded(sent), Refund.objects.count()) == ([500], 1)
     assert not Run.objects.filter(quarantined=True).exists()
     # It is told as lost nowhere: whoever takes it over would be told of a silent worker.
-    assert "lease_expired" not in first.log.read_text() + second.log.read_text()
+    assert "lease_expired" not in first.said() + second.said()
 
 
 def _rolled(start: Start, owner: User, rounds: int) -> list[Run]:
     """Replace two workers one after the other, so often, while a turn comes every moment."""
     workers = [start(), start()]
     runs = [asked(owner, f"Parcel {number}") for number in range(4)]
-    until(lambda: any(state in RUN_FINAL for state, _ in states()), "the first end")
+    swept(lambda: any(state in RUN_FINAL for state, _ in states()), "the first end")
     for _round in range(rounds):
         for place in range(2):
             runs += [asked(owner, f"Parcel {len(runs) + number}") for number in range(4)]
             assert leaves(workers[place]) < LEAVES_IN
             runs += [asked(owner, f"Parcel {len(runs) + number}") for number in range(4)]
             workers[place] = start()
-    until(lambda: all(state in RUN_FINAL for state, _ in states()), "the ends")
+    swept(lambda: all(state in RUN_FINAL for state, _ in states()), "the ends")
     return runs
 
 

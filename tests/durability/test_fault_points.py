@@ -30,11 +30,12 @@ from payments.models import Payment
 from tests.durability import evidence
 from tests.durability.afresh import Afresh
 from tests.durability.kinds import ELSEWHERE, KINDS, Kind
-from tests.durability.matrix import Fault, Play, Reached, Zygote, fresh
+from tests.durability.matrix import Fault, Play, Reached, fresh
 from tests.durability.plants import PLANTS, refund_sent
 from tests.house.points import marks
 from tests.journeys.databases import switched, template
 from tests.payments.processor import Processor
+from tests.rig.forks import Zygote
 
 Rehearsal = tuple[evidence.Facts, list[Reached], int]
 
@@ -44,7 +45,9 @@ REHEARSALS: dict[str, Rehearsal] = {}
 @pytest.fixture(scope="module")
 def zygote(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator[Zygote]:
     """Start the process that forks the children."""
-    made = Zygote(tmp_path_factory.mktemp("zygote"), DATABASE_URL=database_url)
+    made = Zygote(
+        tmp_path_factory.mktemp("zygote"), "tests.durability.acts", DATABASE_URL=database_url
+    )
     yield made
     made.close()
 

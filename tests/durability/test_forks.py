@@ -13,8 +13,9 @@ from agent_core.runs.states import RUN_FINAL
 from tests.conftest import FULL
 from tests.durability.own import broker, db, model, variables
 from tests.durability.product import Product
-from tests.durability.servers import sessions, until
 from tests.durability.test_scaling import each_once, planned
+from tests.rig.sessions import sessions
+from tests.rig.waiting import until
 
 __all__ = ["broker", "db", "model", "variables"]
 
@@ -39,14 +40,11 @@ def product(
         "DATABASE_POOL_IDLE_SECONDS": str(IDLE_SECONDS),
         "OPENED": str(folder / "opened"),
     }
-    made = Product(folder, own)
     more = ["--max-tasks-per-child", "4", "--include", "tests.durability.opened"]
-    made.worker(pool="prefork", size=CHILDREN, more=more)
-    try:
+    with Product(folder, own) as made:
+        made.worker(pool="prefork", size=CHILDREN, more=more)
         made.ready()
         yield made
-    finally:
-        made.stop()
 
 
 def noted(product: Product) -> list[dict[str, int]]:

@@ -16,11 +16,13 @@ from payments.sandbox.tokens import SLOW_COMMITTED
 from payments.tasks import intents_settle
 from reviews.models import Review
 from reviews.services import review_approve
-from tests.durability.worker import LEASE_SECONDS, Worker
+from tests.durability.worker import LEASE_SECONDS
 from tests.payments.cast import Desk
 from tests.payments.processor import Processor
+from tests.rig.processes import Process
+from tests.rig.waiting import until
 
-Start = Callable[[], Worker]
+Start = Callable[[], Process]
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -44,12 +46,12 @@ class Turn:
 
     def until(self, holds: Callable[[], bool], what: str, *, sweeping: bool = False) -> None:
         """Wait until something holds; `sweeping` does beat's part meanwhile."""
-        deadline = time.monotonic() + 60
-        while not holds():
-            assert time.monotonic() < deadline, f"{what} did not happen; run is {self.state()}"
-            if sweeping:
-                sweep()
-            time.sleep(0.1)
+        until(
+            holds,
+            lambda: f"{what}; run is {self.state()}",
+            meanwhile=sweep if sweeping else lambda: None,
+            every=0.1,
+        )
 
     def state(self) -> str:
         """Return the run's state."""
@@ -113,7 +115,7 @@ def test_a_worker_stalled_beyond_its_lease_changes_nothing_when_it_wakes(
     first = worker()
     turn.approve()
     turn.in_flight()
-    first.signal(signal.SIGSTOP)
+    first.send(signal.SIGSTOP)
     time.sleep(LEASE_SECONDS + 1)
     second = worker()
     turn.until(lambda: turn.state() == RunState.DONE, "the end", sweeping=True)
@@ -125,8 +127,8 @@ def test_a_worker_stalled_beyond_its_lease_changes_nothing_when_it_wakes(
         list(Run.objects.values()),
     )
 
-    first.signal(signal.SIGCONT)
-    turn.until(lambda: "run.taken_over" in first.log.read_text(), "the refusal")
+    first.send(signal.SIGCONT)
+    turn.until(lambda: "run.taken_over" in first.said(), "the refusal")
 
     after = (
         list(Message.objects.values_list("pk", "text")),
@@ -137,7 +139,7 @@ def test_a_worker_stalled_beyond_its_lease_changes_nothing_when_it_wakes(
     )
     assert before == after
     turn.ended_once()
-    second.stop()
+    second.kill()
 
 
 def test_a_worker_that_is_asked_to_leave_loses_nothing(turn: Turn, worker: Start) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +11,8 @@ from agent_core.runs.models import Message, StopRecord
 from tests.durability.model import HeldModel
 from tests.durability.own import broker, db, model, variables
 from tests.durability.product import Person, Product, ended
-from tests.durability.servers import Server, until
+from tests.rig.servers import Server
+from tests.rig.waiting import until
 
 __all__ = ["broker", "db", "model", "variables"]
 
@@ -26,10 +25,9 @@ LEAVES_IN = 20
 @pytest.fixture
 def product(variables: dict[str, str], tmp_path: Path) -> Iterator[Product]:
     """Run web server and a worker of the threads or of processes, as a test says."""
-    made = Product(tmp_path, dict(variables))
-    made.web()
-    yield made
-    made.stop()
+    with Product(tmp_path, variables) as made:
+        made.web()
+        yield made
 
 
 @pytest.mark.parametrize("pool", ["threads", "prefork"])
@@ -38,21 +36,17 @@ def test_b21_a_worker_that_is_to_leave_while_redis_is_away_leaves_in_order(
     product: Product, broker: Server, model: HeldModel, pool: str, *, noticed: bool
 ) -> None:
     """A turn of its is in a model call, and Redis dies before SIGTERM or together with it."""
-    product.worker(pool=pool, size=2)
+    worker = product.worker(pool=pool, size=2)
     product.ready()
     model.hold()
     asked = model.asked
     run = Person(product).asks("say it goes on elsewhere")
     until(lambda: model.asked > asked, "the model call")
-    worker = product.children["worker-turns"]
-    assert worker.record is not None
     broker.kill()
     try:
         if noticed:
-            until(lambda: "ConnectionError" in product.log("worker-turns"), "the notice", 30)
-        os.kill(worker.record.pid, signal.SIGTERM)
-        until(lambda: worker.exit_code() is not None, "the leaving", LEAVES_IN)
-        assert worker.exit_code() == 0, product.log("worker-turns")[-3000:]
+            until(lambda: "ConnectionError" in worker.said(), "the notice", 30)
+        assert worker.leave(LEAVES_IN) == 0, worker.said()[-3000:]
     finally:
         broker.start()
         model.release()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
-import subprocess
-import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,10 @@ from agent_core.runs.tasks import sweep
 from config.launcher import parts
 from tests.durability.poison.model import MEET, NAME, POISON
 from tests.durability.poison.ward import SETTINGS
-from tests.durability.worker import LEASE_SECONDS, ROOT
+from tests.durability.worker import LEASES
+from tests.rig.processes import Process
+from tests.rig.product import Parts
+from tests.rig.waiting import until
 from tickets.models import Ticket
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.slow]
@@ -32,37 +33,12 @@ pytestmark = [pytest.mark.timeout(400), pytest.mark.slow]
 PATIENCE = 150
 INNOCENT = 8
 
-Start = Callable[..., "Worker"]
+Start = Callable[..., Process]
 
 
-class Worker:
-    """One worker of the product, started as the launcher starts it."""
-
-    def __init__(self, kind: str, folder: Path, **variables: str) -> None:
-        self.log = folder / f"{kind}-{time.monotonic_ns()}.log"
-        spec = parts.worker(kind, os.environ["REDIS_URL"])
-        env = {**os.environ, "DJANGO_SETTINGS_MODULE": SETTINGS, **variables}
-        env |= {"RUN_LEASE_SECONDS": str(LEASE_SECONDS)}
-        with self.log.open("wb") as log:
-            # A session of its own, so that its pool's processes can be ended with it.
-            self.process = subprocess.Popen(
-                spec.command, cwd=ROOT, env=env, stdout=log, stderr=log, start_new_session=True
-            )
-
-    def dead(self) -> bool:
-        """Tell whether it has ended."""
-        return self.process.poll() is not None
-
-    def lines(self) -> list[dict[str, Any]]:
-        """Return what it has logged so far, if as JSON; Celery's banner is left out."""
-        written = self.log.read_text("utf-8").splitlines()
-        return [json.loads(line) for line in written if line.startswith("{")]
-
-    def stop(self) -> None:
-        """End it and its pool."""
-        if not self.dead():
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(10)
+def lines(worker: Process) -> list[dict[str, Any]]:
+    """Return what a worker has logged so far, if as JSON; Celery's banner is left out."""
+    return [json.loads(line) for line in worker.said().splitlines() if line.startswith("{")]
 
 
 @pytest.fixture
@@ -71,15 +47,14 @@ def start(
 ) -> Iterator[Start]:
     """Start workers; whatever is left of them ends with the test."""
     settings.CHAT_MODEL = NAME
-    started: list[Worker] = []
+    variables = {**LEASES, "DJANGO_SETTINGS_MODULE": SETTINGS, "DATABASE_URL": database_url}
+    with Parts(tmp_path, variables) as made:
 
-    def begin(kind: str, **variables: str) -> Worker:
-        started.append(Worker(kind, tmp_path, DATABASE_URL=database_url, **variables))
-        return started[-1]
+        def begin(kind: str, **more: str) -> Process:
+            spec = parts.worker(kind, os.environ["REDIS_URL"])
+            return made.start(replace(spec, env=more))
 
-    yield begin
-    for one in started:
-        one.stop()
+        yield begin
 
 
 def asked(*texts: str) -> list[Run]:
@@ -93,14 +68,14 @@ def asked(*texts: str) -> list[Run]:
     ]
 
 
-def until(holds: Callable[[], bool], what: str) -> None:
+def swept(holds: Callable[[], bool], what: str) -> None:
     """Do beat's part until something holds."""
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        states = list(Run.objects.values_list("state", "quarantined", "strikes", "attempt"))
-        assert time.monotonic() < deadline, f"{what} did not happen: {states}"
-        sweep()
-        time.sleep(0.2)
+
+    def told() -> str:
+        kept = Run.objects.values_list("state", "quarantined", "strikes", "attempt")
+        return f"{what}: {list(kept)}"
+
+    until(holds, told, PATIENCE, meanwhile=sweep, every=0.2)
 
 
 def all_ended() -> bool:
@@ -118,14 +93,14 @@ def test_b20_a_poison_run_takes_its_worker_down_and_is_set_aside_while_the_other
     """
     poison = asked_poison(deadly)
     turns = start("turns", **{MEET: str(INNOCENT + deadly)})
-    until(turns.dead, "the death of the turns worker")
+    swept(turns.dead, "the death of the turns worker")
     keys = [run.pk for run in poison]
     innocent = Run.objects.exclude(pk__in=keys)
     assert innocent.count() == INNOCENT
     assert set(Run.objects.values_list("attempt", flat=True)) == {1}
 
     quarantine = start("quarantine", LOG_FORMAT="json")
-    until(all_ended, "the end of all runs")
+    swept(all_ended, "the end of all runs")
 
     for run in Run.objects.filter(pk__in=keys):
         assert (run.state, run.strikes) == (RunState.PARKED, 3)
@@ -148,10 +123,10 @@ def test_b20_a_poison_run_takes_its_worker_down_and_is_set_aside_while_the_other
     assert [alarm.levelno for alarm in alarms] == [logging.ERROR] * deadly
 
     # Each death of a child names its run.
-    lost = [line for line in quarantine.lines() if line["event"] == "worker.lost"]
+    lost = [line for line in lines(quarantine) if line["event"] == "worker.lost"]
     assert {line["level"] for line in lost} == {"ERROR"}
     assert {line["run_id"] for line in lost} == {str(key) for key in keys}
-    exits = [line for line in quarantine.lines() if line["event"].startswith("Process ")]
+    exits = [line for line in lines(quarantine) if line["event"].startswith("Process ")]
     assert len(exits) >= len(lost) == 3 * deadly
 
     # No loop goes on: nothing is in line, nothing is claimed again, the worker still lives.
@@ -164,7 +139,7 @@ def test_b20_a_poison_run_takes_its_worker_down_and_is_set_aside_while_the_other
     assert Run.objects.aggregate(tries=Sum("attempt")) == worked
     # What comes later is worked off by the same quarantine worker.
     later = asked_later()
-    until(lambda: Run.objects.get(pk=later.pk).state == RunState.DONE, "the later run")
+    swept(lambda: Run.objects.get(pk=later.pk).state == RunState.DONE, "the later run")
     assert not quarantine.dead()
 
 

@@ -16,6 +16,7 @@ from django.core.files.storage import FileSystemStorage
 
 from agent_core.runs.models import Run, StopRecord
 from agent_core.runs.states import RunState
+from config.home import BASE_DIR
 from exports.models import Export
 from exports.states import ExportState
 from payments.models import Refund
@@ -23,9 +24,10 @@ from reviews.models import Review
 from tests.durability.own import broker, db, model, product
 from tests.durability.pooler import Pooler, transaction_pooler
 from tests.durability.product import LEASE_SECONDS, Person, Product, ended
-from tests.durability.servers import ROOT, Server, until
 from tests.payments.cast import Desk
 from tests.payments.processor import Processor, processor_process
+from tests.rig.servers import Server
+from tests.rig.waiting import until
 
 __all__ = ["broker", "db", "model", "processor_process", "product"]
 
@@ -209,8 +211,8 @@ def test_the_pooler_of_these_tests_shows_who_relies_on_a_session(db: str) -> Non
 def test_the_deployment_steps_run_through_a_transaction_pooler(pooler: Pooler) -> None:
     for command in (["migrate", "--no-input"], ["checkpoints_setup"], ["roles_setup"]):
         done = subprocess.run(
-            [str(ROOT / ".venv/bin/python"), "manage.py", *command],
-            cwd=ROOT,
+            [str(BASE_DIR / ".venv/bin/python"), "manage.py", *command],
+            cwd=BASE_DIR,
             env={**os.environ, "DATABASE_URL": pooler.url},
             capture_output=True,
             text=True,

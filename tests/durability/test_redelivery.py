@@ -25,9 +25,10 @@ from exports.states import EXPORT_WORKING, ExportState
 from payments.models import Intent, Payment
 from tests.durability.own import broker, db, model
 from tests.durability.product import QUEUES, Person, Product, ended
-from tests.durability.servers import Server, until
 from tests.durability.test_pooler import RefundTurn
 from tests.payments.processor import Processor, processor_process
+from tests.rig.servers import Server
+from tests.rig.waiting import until
 from tickets.models import Ticket
 
 __all__ = ["broker", "db", "model", "processor_process"]
@@ -51,26 +52,21 @@ def product(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Product]:
     """Run web server and two workers; what is not begun within a second is offered again."""
-    made = Product(
-        tmp_path_factory.mktemp("product"),
-        {
-            "DATABASE_URL": db,
-            "REDIS_URL": broker.url,
-            "BROKER_VISIBILITY_TIMEOUT_SECONDS": str(VISIBILITY_SECONDS),
-            "CHAT_MODEL": "offline:planner@0",
-            "SANDBOX_URL": processor_process.url,
-            "PAYMENT_TIMEOUT_SECONDS": "60",
-            "COUNTERSIGN_HOME": str(tmp_path_factory.mktemp("home")),
-        },
-    )
-    made.web()
-    for name in WORKERS:
-        made.worker(name, size=2)
-    try:
+    variables = {
+        "DATABASE_URL": db,
+        "REDIS_URL": broker.url,
+        "BROKER_VISIBILITY_TIMEOUT_SECONDS": str(VISIBILITY_SECONDS),
+        "CHAT_MODEL": "offline:planner@0",
+        "SANDBOX_URL": processor_process.url,
+        "PAYMENT_TIMEOUT_SECONDS": "60",
+        "COUNTERSIGN_HOME": str(tmp_path_factory.mktemp("home")),
+    }
+    with Product(tmp_path_factory.mktemp("product"), variables) as made:
+        made.web()
+        for name in WORKERS:
+            made.worker(name, size=2)
         made.ready()
         yield made
-    finally:
-        made.stop()
 
 
 @contextmanager

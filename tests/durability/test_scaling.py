@@ -21,7 +21,6 @@ from config.home import BASE_DIR
 from tests.conftest import FULL
 from tests.durability.own import broker, db, model, variables
 from tests.durability.product import Product, ended
-from tests.durability.servers import until
 from tickets.models import Ticket
 
 __all__ = ["broker", "db", "model", "variables"]
@@ -40,9 +39,8 @@ def product(
     variables: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Product]:
     """Make a product of which nothing runs yet."""
-    made = Product(tmp_path_factory.mktemp("product"), dict(variables))
-    yield made
-    made.stop()
+    with Product(tmp_path_factory.mktemp("product"), variables) as made:
+        yield made
 
 
 def namespaces_allowed() -> bool:
@@ -81,28 +79,16 @@ def test_two_workers_in_network_namespaces_of_their_own_share_the_load(
     if not before:
         print("No network namespaces here: both workers run in this machine's.")
     product.variables["CHAT_MODEL"] = "offline:planner@0"
-    children = []
-    for number in range(2):
-        product.folder = product.folder / str(number)
-        product.folder.mkdir()
-        child = product.worker("turns", size=2, before=before)
-        product.children[f"worker-{number}"] = product.children.pop("worker-turns")
-        children.append((child, product.folder))
-    until(
-        lambda: all("ready." in (home / "worker-turns.log").read_text() for _c, home in children),
-        "both workers",
-        120,
-    )
+    workers = [product.worker("turns", size=2, before=before) for _number in range(2)]
+    product.ready()
     if before:
-        apart = {_namespace(child.record.pid) for child, _home in children if child.record}
+        apart = {_namespace(worker.pid) for worker in workers}
         assert len(apart | {_namespace("self")}) == 3
     runs = planned(product, monkeypatch)
     assert set(ended(*runs, seconds=180)) == {"completed"}
     each_once(runs)
     claimed = re.compile(r"run\.claimed.*?([0-9a-f]{8}-[0-9a-f-]{27})")
-    taken = [
-        set(claimed.findall((home / "worker-turns.log").read_text())) for _child, home in children
-    ]
+    taken = [set(claimed.findall(worker.said())) for worker in workers]
     assert taken[0] | taken[1] == {str(run.pk) for run in runs}
     assert not taken[0] & taken[1]
     assert all(len(one) >= len(runs) // 8 for one in taken), [len(one) for one in taken]

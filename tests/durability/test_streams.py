@@ -21,7 +21,9 @@ from tests.conftest import FULL
 from tests.durability.model import HeldModel
 from tests.durability.own import broker, db, model, variables
 from tests.durability.product import Person, Product, ended
-from tests.durability.servers import Server, sessions, until
+from tests.rig.servers import Server
+from tests.rig.sessions import sessions
+from tests.rig.waiting import until
 
 __all__ = ["broker", "db", "model", "variables"]
 
@@ -44,16 +46,12 @@ def product(
     variables: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Product]:
     """Run web server and worker; the server's sessions are few and soon given up."""
-    made = Product(
-        tmp_path_factory.mktemp("product"), {**variables, "DATABASE_POOL_SIZE": str(POOL)}
-    )
-    made.web()
-    made.worker(size=2)
-    try:
+    own = {**variables, "DATABASE_POOL_SIZE": str(POOL)}
+    with Product(tmp_path_factory.mktemp("product"), own) as made:
+        made.web()
+        made.worker(size=2)
         made.ready()
         yield made
-    finally:
-        made.stop()
 
 
 def opened(person: Person, *, read: bool) -> socket.socket:

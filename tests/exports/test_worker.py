@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 from agent_core.runs.models import Conversation
-from config.home import BASE_DIR
 from exports.models import Export
 from exports.moves import export_enqueue
 from exports.services_sweep import exports_sweep
 from exports.states import EXPORT_WORKING
 from payments.models import Customer
 from tests.exports.conftest import Ask, Mailbox, events, payments_many
+from tests.rig.processes import Process
+from tests.rig.product import Parts, worker_spec
+from tests.rig.sessions import sessions
+from tests.rig.waiting import until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 SESSIONS = "exports-worker"
 """How the workers' sessions are told from the pool of the test's own process."""
 
-Start = Callable[[], "subprocess.Popen[bytes]"]
+Start = Callable[[], Process]
 
 
 @pytest.fixture
@@ -49,52 +48,18 @@ def worker(
     database_url: str, redis_url: str, storage: Path, mailbox: Mailbox, tmp_path: Path
 ) -> Iterator[Start]:
     """Start workers that take exports only; all end with the test."""
-    started: list[subprocess.Popen[bytes]] = []
     joint = "&" if "?" in database_url else "?"
     named = f"{database_url}{joint}application_name={SESSIONS}"
-
-    def start() -> subprocess.Popen[bytes]:
-        number = len(started)
-        command = [sys.executable, "-m", "celery", "-A", "config", "worker", "-Q", "exports"]
-        command += ["--pool", "threads", "-c", "2", "-n", f"exports-{number}@%h"]
-        command += ["--without-gossip", "--without-mingle"]
-        with (tmp_path / f"worker-{number}.log").open("wb") as log:
-            process = subprocess.Popen(
-                command,
-                cwd=BASE_DIR,
-                env={**os.environ, "DATABASE_URL": named, "REDIS_URL": redis_url},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.wait(10)
+    spec = worker_spec("exports", redis_url, node="exports@own")
+    with Parts(tmp_path, {"DATABASE_URL": named, "REDIS_URL": redis_url}) as parts:
+        yield partial(parts.start, spec)
     # A killed worker's sessions end a moment later, and the tables are emptied next.
-    waited(lambda: _sessions() == 0)
+    until(lambda: sessions(database_url, SESSIONS) == 0, "the end of their sessions", 40)
 
 
-def _sessions() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND application_name = %s",
-            [SESSIONS],
-        )
-        return int(cursor.fetchone()[0])
-
-
-def waited(done: Callable[[], object], seconds: float = 40) -> bool:
-    """Wait until it is so."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if done():
-            return True
-        time.sleep(0.05)
-    return False
+def becomes_ready(seconds: float = 40) -> None:
+    """Wait until the export is ready."""
+    until(lambda: Export.objects.get().state == "ready", "the ready export", seconds)
 
 
 def test_from_the_request_to_the_download_through_a_real_worker(
@@ -103,7 +68,7 @@ def test_from_the_request_to_the_download_through_a_real_worker(
     payments_many(customer, 2999)
     export = ask(conversation_id=conversation.pk)
     worker()
-    assert waited(lambda: Export.objects.get().state == "ready")
+    becomes_ready()
     export.refresh_from_db()
     assert (export.rows_done, export.rows_total, export.attempt) == (3000, 3000, 1)
     told = [(event["state"], event["done"]) for event in events(conversation.pk)]
@@ -126,9 +91,8 @@ def test_a_worker_that_is_killed_while_it_writes_is_followed_by_one_that_ends_it
     payments_many(customer, 60_000)
     export = ask(conversation_id=conversation.pk)
     first = worker()
-    assert waited(lambda: Export.objects.get().rows_done > 0)
-    first.send_signal(signal.SIGKILL)
-    first.wait(10)
+    until(lambda: Export.objects.get().rows_done > 0, "the first rows", 40)
+    first.kill()
     export.refresh_from_db()
     assert export.state in EXPORT_WORKING
     assert export.lease_until is not None
@@ -137,7 +101,7 @@ def test_a_worker_that_is_killed_while_it_writes_is_followed_by_one_that_ends_it
     late = export.lease_until.replace(year=export.lease_until.year + 1)
     assert exports_sweep(now=late).requeued == 1
     worker()
-    assert waited(lambda: Export.objects.get().state == "ready", 60)
+    becomes_ready(60)
     export.refresh_from_db()
     assert (export.attempt, export.rows_done) == (2, 60_001)
     assert done_before < 60_001
@@ -155,9 +119,8 @@ def test_a_worker_that_is_told_to_leave_hands_its_export_back_and_another_ends_i
     payments_many(customer, 60_000)
     export = ask(conversation_id=conversation.pk)
     first = worker()
-    assert waited(lambda: Export.objects.get().rows_done > 0)
-    first.send_signal(signal.SIGTERM)
-    assert first.wait(20) == 0
+    until(lambda: Export.objects.get().rows_done > 0, "the first rows", 40)
+    assert first.leave(20) == 0
     export.refresh_from_db()
     assert (export.state, export.deaths) == ("queued", 0)
     # Its message may have come back here once more before the consumer was closed.
@@ -165,7 +128,7 @@ def test_a_worker_that_is_told_to_leave_hands_its_export_back_and_another_ends_i
     assert not list(storage.glob(f"exports/{export.pk.hex}*"))
     # Nobody sweeps: it was put back into its queue.
     worker()
-    assert waited(lambda: Export.objects.get().state == "ready", 60)
+    becomes_ready(60)
     export.refresh_from_db()
     assert (export.attempt, export.deaths) == (handed_back + 1, 0)
     assert export.rows_done == 60_001
@@ -185,7 +148,7 @@ def test_the_same_message_twice_makes_one_file_and_one_notice(
     export_enqueue(export.pk)
     worker()
     worker()
-    assert waited(lambda: Export.objects.get().state == "ready")
+    becomes_ready()
     export_enqueue(export.pk)
     time.sleep(1)
     export.refresh_from_db()
@@ -208,7 +171,7 @@ def test_half_a_million_rows_stay_below_the_memory_of_a_small_worker(
         peak = max(peak, process.memory_info().rss)
         return Export.objects.get().state == "ready"
 
-    assert waited(ended, 300)
+    until(ended, "the ready export", 300)
     export = Export.objects.get()
     assert (export.rows_done, export.attempt) == (500_000, 1)
     assert peak < 512 * 1024 * 1024

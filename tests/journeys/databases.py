@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from django.db import connection
@@ -17,6 +16,7 @@ from psycopg import sql
 
 from agent_core.runs import leases
 from agent_core.runs.work import saver_pool
+from tests.rig.sessions import administration, database_of, sessions_end
 
 _NUMBERS = itertools.count(1)
 _STRATEGIES = 150000
@@ -25,8 +25,8 @@ _STRATEGIES = 150000
 @contextmanager
 def template(address: str, name: str, fill: Callable[[], None]) -> Iterator[str]:
     """Copy the session's empty test database, fill the copy once, and drop it at the end."""
-    made = f"{_name(address)}_{name}"
-    _copy(address, _name(address), made)
+    made = f"{database_of(address)}_{name}"
+    _copy(address, database_of(address), made)
     try:
         with switched(made):
             fill()
@@ -62,13 +62,9 @@ def switched(name: str) -> Iterator[None]:
 
 def _copy(address: str, source: str, name: str) -> None:
     let_go()
-    with _server(address) as server:
+    with administration(address) as server:
         # A source must have no visitor: connections that earlier tests left behind are ended.
-        server.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = %s AND pid <> pg_backend_pid()",
-            [source],
-        )
+        sessions_end(server, source)
         _say(server, "DROP DATABASE IF EXISTS {name} WITH (FORCE)", name=name)
         # From 15 on Postgres would write every page into its log: four times the work.
         how = " STRATEGY file_copy" if server.info.server_version >= _STRATEGIES else ""
@@ -76,7 +72,7 @@ def _copy(address: str, source: str, name: str) -> None:
 
 
 def _drop(address: str, name: str) -> None:
-    with _server(address) as server:
+    with administration(address) as server:
         _say(server, "DROP DATABASE IF EXISTS {name} WITH (FORCE)", name=name)
 
 
@@ -94,12 +90,3 @@ def let_go() -> None:
     if saver_pool.cache_info().currsize:
         saver_pool().close()
         saver_pool.cache_clear()
-
-
-def _name(address: str) -> str:
-    return urlsplit(address).path.removeprefix("/")
-
-
-def _server(address: str) -> psycopg.Connection:
-    elsewhere = urlunsplit(urlsplit(address)._replace(path="/postgres"))
-    return psycopg.connect(elsewhere, autocommit=True)

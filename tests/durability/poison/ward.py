@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -19,7 +15,7 @@ from agent_core.runs.models import Message, Run
 from agent_core.runs.queue import QUARANTINE_TASK, WORK_TASK
 from agent_core.runs.states import RUN_CLAIMABLE, RUN_FINAL, Role, RunState
 from agent_core.runs.tasks import sweep
-from tests.durability.worker import ROOT
+from tests.rig.forks import Zygote
 
 SETTINGS: Final = "tests.durability.poison.settings"
 KILLED: Final = -9
@@ -27,44 +23,32 @@ MOST_ROUNDS: Final = 12
 
 
 class Nursery:
-    """The process that forks the workers of a test module."""
+    """Forks a worker for each task."""
 
     def __init__(self, folder: Path, **variables: str) -> None:
-        self.log = folder / "nursery.log"
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.durability.poison.nursery"],
-                cwd=ROOT,
-                env={**os.environ, "DJANGO_SETTINGS_MODULE": SETTINGS, **variables},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        self._read()
+        variables = {"DJANGO_SETTINGS_MODULE": SETTINGS, **variables}
+        self._trace = folder / "trace"
+        self._zygote = Zygote(folder, "tests.durability.acts", **variables)
 
     def work(self, task: str, argument: UUID, die_at: str = "") -> int:
-        """Let a new process work a task off; return its exit code."""
-        command = {"task": task, "argument": str(argument), "die_at": die_at}
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(command) + "\n")
-        self._process.stdin.flush()
-        return int(self._read()["code"])
+        """Let a new process work a task off; return its exit code, or how the task ended.
+
+        `die_at` names a fault point at which it is killed as if from outside.
+        """
+        worker = self._zygote.start({})
+        act = {
+            "do": "task",
+            "with": {"name": task, "arguments": [str(argument)]},
+            "trace": str(self._trace),
+            "fault": {"point": die_at, "hit": 1, "how": "kill"} if die_at else None,
+        }
+        ended = self._zygote.act(worker, act)
+        self._zygote.end(worker)
+        return int(ended["code"])
 
     def close(self) -> None:
         """End it."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(10)
-        self._process.stdout.close()
-
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, f"the nursery has ended:\n{self.log.read_text()[-3000:]}"
-        read: dict[str, Any] = json.loads(line)
-        return read
+        self._zygote.close()
 
 
 class Ward:

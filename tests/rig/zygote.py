@@ -3,7 +3,8 @@
 Starting a worker takes seconds, a fork milliseconds: so each fault point can have a process that
 dies there. Commands come as lines of JSON on the standard input, answers go out the same way.
 
-`python -m tests.durability.zygote <log file>`
+`python -m tests.rig.zygote <log file> <module>`; the module's `ACTS` are what a child can do.
+`forks.py` starts it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import socket
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -136,11 +138,10 @@ def _prepare() -> None:
 
     from agent_core.runs.work import toolset
     from config.celery import app
-    from tests.durability import acts
 
     app.loader.import_default_modules()
     toolset()
-    assert acts.ACTS
+    assert _acts()
     assert all(made.connection is None for made in connections.all(initialized_only=True))
     assert threading.active_count() == 1
     gc.collect()
@@ -171,21 +172,21 @@ def _work_on(command: dict[str, Any]) -> None:
     from django.conf import settings
     from django.db import connection
 
-    for name, value in command["settings"].items():
+    for name, value in command.get("settings", {}).items():
         setattr(settings, name, value)
-    connection.settings_dict["NAME"] = command["database"]
+    if "database" in command:
+        connection.settings_dict["NAME"] = command["database"]
 
 
 def _acted(command: dict[str, Any], last_word: Callable[[], None]) -> int:
     """Do one act, and say how it ended; like a task's, its error does not end the process."""
     from agent_core import faults
-    from tests.durability.acts import ACTS
 
     trace = Trace(command["trace"], command["fault"], last_word)
     faults.install(trace.reached)
     faulthandler.dump_traceback_later(LONGEST_SECONDS, exit=True)
     try:
-        ACTS[command["do"]](**command["with"])
+        _acts()[command["do"]](**command["with"])
     except Exception as error:  # noqa: BLE001 - the boundary of an act: its process goes on
         traceback.print_exc()
         return LET_GO if isinstance(error, OperationalError) else 1
@@ -195,6 +196,11 @@ def _acted(command: dict[str, Any], last_word: Callable[[], None]) -> int:
         faulthandler.cancel_dump_traceback_later()
         faults.install(None)
         trace.close()
+
+
+def _acts() -> Mapping[str, Callable[..., Any]]:
+    acts: Mapping[str, Callable[..., Any]] = import_module(sys.argv[2]).ACTS
+    return acts
 
 
 def _answer(answer: dict[str, Any]) -> None:
