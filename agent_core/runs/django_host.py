@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,8 +22,14 @@ from agent_core.runs import drain, live
 from agent_core.runs.acting import FRESH_SECONDS, Acting
 from agent_core.runs.claims import run_hold, worked
 from agent_core.runs.endings import run_end
-from agent_core.runs.journal import call_event, event_write, review_event
-from agent_core.runs.models import Call, Conversation, ModelCall, Run
+from agent_core.runs.fenced import (
+    batch_write,
+    call_began_write,
+    call_ended_write,
+    model_call_write,
+)
+from agent_core.runs.journal import event_of_call, event_of_review, event_write
+from agent_core.runs.models import Call, Conversation, Run
 from agent_core.runs.states import CallState
 from agent_core.runs.window import window_build
 from agent_core.toolset import Toolset
@@ -41,31 +48,12 @@ LOOK_SECONDS: Final = 1.0
 """How often a streaming answer looks whether it shall stop."""
 
 
-_GATED: Final = (
-    "run",
-    "batch",
-    "position",
-    "tool",
-    "arguments",
-    "verdict",
-    "rule",
-    "label",
-    "identity",
-    "effect",
-    "content",
-    "outcome",
-    "state",
-    "review_id",
-    "ended_at",
-)
-"""What the gate says of a call, again after a crash."""
-
-
 class DjangoHost:
     """Keeps one attempt of one run. Every write is fenced by the attempt; none holds a connection.
 
     Steps run in threads of their own, so each method gives its thread's connection back: none
-    stays open across a model or processor call.
+    stays open across a model call. A call's scope gives it back when the tool is done, and a tool
+    that speaks to a processor does before it does so.
     """
 
     def __init__(self, run: Run, toolset: Toolset) -> None:
@@ -75,7 +63,8 @@ class DjangoHost:
         self._looked = time.monotonic()
         self._acting = Acting(run, self._bind)
         self._calls: dict[UUID, Call] = {}
-        self._cancelled, self._checked_at = False, float("-inf")
+        # The claim has just read the row.
+        self._checked(run.cancel_requested_at is not None)
         self.lost = False
         self.thinking = False
 
@@ -124,7 +113,8 @@ class DjangoHost:
         """Void the half-written text of an earlier try; before the first one there is none."""
         self._whole = ""
         if self._run.attempt > 1 or number > 1:
-            with self._write("model.began"):
+            with _released(), faults.commit("model.began", transaction.atomic()):
+                self._checked(run_hold(self._run.pk, self._run.attempt))
                 event_write(
                     conversation_id=self._run.conversation_id,
                     kind="reset",
@@ -151,29 +141,8 @@ class DjangoHost:
     def model_ended(self, usage: ModelUsage) -> None:
         """Store what a model call used."""
         self.thinking = False
-        row = ModelCall(
-            run=self._run,
-            attempt=self._run.attempt,
-            number=usage.number,
-            model=usage.model or self._run.model,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            milliseconds=usage.milliseconds,
-            finish_reason=usage.finish_reason,
-        )
-        with self._write("model.ended"):
-            ModelCall.objects.bulk_create(
-                [row],
-                update_conflicts=True,
-                unique_fields=["run", "attempt", "number"],
-                update_fields=[
-                    "model",
-                    "input_tokens",
-                    "output_tokens",
-                    "milliseconds",
-                    "finish_reason",
-                ],
-            )
+        with _released(), faults.around("model.ended"):
+            self._checked(model_call_write(self._run, usage))
 
     def gated(self, batch: int, calls: Sequence[CallRecord]) -> None:
         """Store the batch with its verdicts, and ask for the reviews it needs."""
@@ -191,19 +160,14 @@ class DjangoHost:
                 for record in calls
                 if record.proposal is not None
             }
-            self._checked(run_hold(run.pk, run.attempt))
             stored = [
                 self._call(batch, record, asked.pk if (asked := reviews.get(record.id)) else None)
                 for record in calls
             ]
-            Call.objects.bulk_create(
-                stored, update_conflicts=True, unique_fields=["id"], update_fields=_GATED
-            )
-            for call in stored:
-                call_event(run, call)
-                self._calls[call.pk] = call
-            for asked in reviews.values():
-                review_event(run, asked)
+            events = [event_of_call(run, call) for call in stored]
+            events += [event_of_review(run, asked) for asked in reviews.values()]
+            self._checked(batch_write(run, stored, events))
+            self._calls |= {call.pk: call for call in stored}
 
     @contextmanager
     def call_scope(self, call_id: UUID) -> Iterator[None]:
@@ -215,28 +179,26 @@ class DjangoHost:
 
     def call_began(self, call_id: UUID) -> None:
         """Show that a call is being executed, unless a person has just asked the run to stop."""
-        with self._write("call.began"):
-            if self._cancelled:
-                raise RunCancelled
+        with _released(), faults.around("call.began"):
             call = self._stored(call_id)
             call.state = CallState.RUNNING
             call.started_at = call.started_at or timezone.now()
-            call.save(update_fields=["state", "started_at"])
-            call_event(self._run, call)
+            self._checked(call_began_write(self._run, call, event_of_call(self._run, call)))
+        if self._cancelled:
+            raise RunCancelled
 
     def call_ended(
         self, call_id: UUID, label: str, content: str, artifact: Mapping[str, Any] | None
     ) -> None:
         """Store what came of a call."""
-        with self._write("call.ended"):
+        with _released(), faults.around("call.ended"):
             call = self._stored(call_id)
             call.state = call_state(artifact, effect=call.effect)
             call.label = label
             call.content = content
             call.outcome = dict(artifact) if artifact is not None else None
             call.ended_at = timezone.now()
-            call.save(update_fields=["state", "label", "content", "outcome", "ended_at"])
-            call_event(self._run, call)
+            self._checked(call_ended_write(self._run, call, event_of_call(self._run, call)))
         self._acting.answered()
 
     def _stored(self, call_id: UUID) -> Call:
@@ -317,12 +279,6 @@ class DjangoHost:
             artifact=call.outcome,
         )
 
-    @contextmanager
-    def _write(self, name: str) -> Iterator[None]:
-        with _released(), faults.commit(name, transaction.atomic()):
-            self._checked(run_hold(self._run.pk, self._run.attempt))
-            yield
-
 
 def call_state(artifact: Mapping[str, Any] | None, *, effect: bool) -> CallState:
     """Return the state a call ends in; an outcome that nobody knows yet says so."""
@@ -335,14 +291,21 @@ def call_state(artifact: Mapping[str, Any] | None, *, effect: bool) -> CallState
     return _STATE_BY_REASON[outcome.reason]
 
 
+_using = threading.local()
+
+
 @contextmanager
 def _released() -> Iterator[None]:
     """Give this thread's connection back afterwards, unless somebody further out still uses it."""
-    outermost = not connection.in_atomic_block
+    if connection.in_atomic_block or getattr(_using, "now", False):
+        yield
+        return
+    _using.now = True
     try:
         yield
     finally:
-        if outermost and not connection.in_atomic_block:
+        _using.now = False
+        if not connection.in_atomic_block:
             connection.close()
 
 
