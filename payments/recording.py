@@ -19,7 +19,7 @@ def acting(context: RunContext | None) -> Actor:
     """Name the assistant and for whom it acts; without a run it is the settle task."""
     if context is None:
         return task(SETTLING)
-    return assistant_for(context.requester_id, context.requester_name)
+    return assistant_for(context.requester_id)
 
 
 def intent_recorded(
