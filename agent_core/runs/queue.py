@@ -33,8 +33,13 @@ _SENDING: Final = {"max_retries": 0, "socket_connect_timeout": 0.5, "socket_time
 
 def run_enqueue_after_commit(run: Run) -> None:
     """Enqueue a run once the present transaction has been committed."""
-    task = QUARANTINE_TASK if run.quarantined else WORK_TASK
     Run.objects.filter(pk=run.pk).update(enqueued_at=Now())
+    run_send_after_commit(run)
+
+
+def run_send_after_commit(run: Run) -> None:
+    """Enqueue a run whose row tells already that it lies in its queue."""
+    task = QUARANTINE_TASK if run.quarantined else WORK_TASK
     transaction.on_commit(partial(_send, task, run.pk))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -26,14 +26,16 @@ from agent_core.runs.errors import (
 )
 from agent_core.runs.journal import (
     conversation_lock,
+    event_of_message,
     event_write,
+    message_add,
     message_write,
     review_event,
     run_event,
 )
 from agent_core.runs.models import CONVERSATION_STOP_MODES, Conversation, Event, Message, Run
 from agent_core.runs.moves import run_move
-from agent_core.runs.services_start import run_requeue, run_retry, run_start
+from agent_core.runs.services_start import run_of_key, run_requeue, run_retry, run_start
 from agent_core.runs.states import RUN_FINAL, Role, RunState, StopMode, run_untouched
 from reviews.errors import ReviewRefused
 from reviews.models import Review
@@ -111,21 +113,25 @@ def message_send(
         raise StopModeRefused(_("You may not let a request go on to measure it. Nothing was sent."))
     said = _said(text)
     with faults.commit("message.send", transaction.atomic()):
-        locked = conversation_lock(conversation.pk)
-        if locked.owner_id != sender.pk:
+        # By its owner too: nobody waits for, or holds up, a conversation that is not theirs.
+        own = Conversation.objects.filter(pk=conversation.pk, owner_id=sender.pk)
+        locked = own.select_for_update(of=("self",)).first()
+        if locked is None:
             raise NotFound
-        if client_key is not None:
-            sent = Message.objects.filter(conversation=locked, client_key=client_key).first()
-            if sent is not None:
-                return sent.runs.order_by("created_at").get(continues=None)
-        message = message_write(
-            conversation=locked, role=Role.STAFF, text=said, client_key=client_key
+        sent = run_of_key(locked.pk, client_key) if client_key else None
+        if sent is not None:
+            return sent
+        message = Message(conversation=locked, role=Role.STAFF, text=said, client_key=client_key)
+        message_add(message)
+        _said_in(locked, said)
+        return run_start(
+            locked,
+            sender,
+            message,
+            continues=None,
+            stop_mode=StopMode.NEVER if measure else "",
+            after=event_of_message(message, None),
         )
-        if not locked.title:
-            locked.title = _title(said)
-        locked.save(update_fields=["title", "updated_at"])
-        stop_mode = StopMode.NEVER if measure else ""
-        return run_start(locked, sender, message, continues=None, stop_mode=stop_mode)
 
 
 def message_edit(*, message: Message, actor: User, text: str) -> Message:
@@ -313,6 +319,16 @@ def _title_follow(conversation: Conversation, message: Message, said: str) -> No
     if conversation.title == _title(message.text):
         conversation.title = _title(said)
         conversation.save(update_fields=["title"])
+
+
+def _said_in(conversation: Conversation, said: str) -> None:
+    """Put a conversation at the top of the list, with a title if it has none yet."""
+    conversation.title = conversation.title or _title(said)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE runs_conversation SET title = %s, updated_at = %s WHERE id = %s",
+            [conversation.title, timezone.now(), conversation.pk],
+        )
 
 
 def _title(text: str) -> str:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agent_core import faults
 from agent_core.runs.claims import run_next
 from agent_core.runs.errors import NotFound, RunRefused
-from agent_core.runs.journal import conversation_lock, run_event
-from agent_core.runs.models import Conversation, Message, Run
-from agent_core.runs.queue import run_enqueue_after_commit
+from agent_core.runs.journal import conversation_lock, event_of_run, events_write
+from agent_core.runs.models import Conversation, Event, Message, Run
+from agent_core.runs.queue import run_send_after_commit
 from agent_core.runs.settling import unknown_settle
 from agent_core.runs.states import RUN_WORKING, RunState
 
@@ -31,8 +34,33 @@ REQUEUED: Final = frozenset({RunState.PARKED})
 """Ends after which only an operator lets the work go on."""
 
 
-_BEFORE_IT: Final = (*RUN_WORKING, RunState.DECIDED, RunState.PENDING)
-"""What a new run of the same conversation waits for."""
+_STATES: Final[Mapping[str, Any]] = {
+    "before": [str(each) for each in (*RUN_WORKING, RunState.DECIDED, RunState.PENDING)],
+    "pending": str(RunState.PENDING),
+    "queued": str(RunState.QUEUED),
+}
+"""What a new run of the same conversation waits for, and where it stands if so, and if not."""
+
+_START: Final = """
+WITH line AS (
+    SELECT EXISTS (
+        SELECT 1 FROM runs_run
+        WHERE conversation_id = %(conversation_id)s AND state = ANY(%(before)s)
+    ) AS busy
+)
+INSERT INTO runs_run (
+    id, conversation_id, requester_id, message_id, continues_id, quarantined, language, stop_mode,
+    model, created_at, state, enqueued_at,
+    attempt, strikes, worked_seconds, failure_reference
+) SELECT
+    %(id)s, %(conversation_id)s, %(requester_id)s, %(message_id)s, %(continues_id)s,
+    %(quarantined)s, %(language)s, %(stop_mode)s, %(model)s, %(created_at)s,
+    CASE WHEN busy THEN %(pending)s ELSE %(queued)s END,
+    CASE WHEN busy THEN NULL ELSE statement_timestamp() END,
+    0, 0, 0, ''
+FROM line RETURNING state, enqueued_at
+"""
+"""Stores a run behind those before it, or as one that is sent to its queue now."""
 
 
 def run_start(
@@ -43,31 +71,48 @@ def run_start(
     continues: Run | None,
     stop_mode: str = "",
     quarantined: bool = False,
+    after: Event | None = None,
 ) -> Run:
     """Store a run in the caller's transaction, and bring it on if its conversation is free.
 
-    The caller holds the conversation's lock.
+    The caller holds the conversation's lock. `after` is what is to be told before the run.
     """
-    others = Run.objects.filter(conversation=conversation, state__in=_BEFORE_IT)
-    alone = not others.exists()
-    run = Run.objects.create(
-        state=RunState.QUEUED if alone else RunState.PENDING,
+    run = Run(
         quarantined=quarantined,
         conversation=conversation,
         requester=sender,
         message=message,
         continues=continues,
         language=conversation.language,
-        stop_mode=stop_mode or conversation.stop_mode or settings.STOP_MODE,
+        stop_mode=str(stop_mode or conversation.stop_mode or settings.STOP_MODE),
         model=settings.CHAT_MODEL,
+        created_at=timezone.now(),
     )
-    run_event(run)
-    if alone:
-        run_enqueue_after_commit(run)
+    with connection.cursor() as cursor:
+        cursor.execute(_START, {**vars(run), **_STATES})
+        run.state, run.enqueued_at = cursor.fetchone()
+    run._state.adding = False
+    told = event_of_run(run)
+    events_write([after, told] if after else [told])
+    if run.state == RunState.QUEUED:
+        run_send_after_commit(run)
     else:
         run_next(conversation.pk)
         run.refresh_from_db()
     return run
+
+
+def run_of_key(conversation_id: UUID, client_key: UUID) -> Run | None:
+    """Return the run that a message with this key of its sender's page has begun, if it has."""
+    with connection.cursor() as cursor:
+        # Of nearly every message it finds nothing.
+        cursor.execute(
+            "SELECT run.id FROM runs_run AS run JOIN runs_message AS said ON said.id = message_id"
+            " WHERE said.conversation_id = %s AND client_key = %s AND continues_id IS NULL",
+            [conversation_id, client_key],
+        )
+        begun = cursor.fetchone()
+    return Run.objects.get(pk=begun[0]) if begun else None
 
 
 def run_retry(*, run: Run, actor: User) -> Run:

@@ -14,6 +14,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from agent_core.runs.errors import MessageRefused, RunRefused, StopModeRefused
+from agent_core.runs.errors import NotFound as RunNotFound
+from agent_core.runs.models import Conversation
 from agent_core.runs.services import (
     conversation_stop_mode,
     message_send,
@@ -52,20 +54,23 @@ def posted(view: View) -> View:
 @posted
 def messages(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """Send a message; the same key sent twice is one message."""
-    conversation = conversation_or_404(person(request), conversation_id)
-    to = reverse("chat", args=[conversation.pk])
+    to = reverse("chat", args=[conversation_id])
     try:
         run = message_send(
-            conversation=conversation,
+            # The service reads it itself, under lock, and finds none that is somebody else's.
+            conversation=Conversation(pk=conversation_id),
             sender=person(request),
             text=request.POST.get("text", ""),
             client_key=key_read(request),
             measure=measure_asked(request),
         )
-    except MessageRefused as refusal:
-        return answer_refused(request, str(refusal), to=to, status=400)
-    except StopModeRefused as refusal:
-        return answer_refused(request, str(refusal), to=to, status=403)
+    except RunNotFound:
+        raise Http404 from None
+    except (MessageRefused, StopModeRefused) as refusal:
+        # Told of one's own conversations only: the service has looked at none.
+        conversation_or_404(person(request), conversation_id)
+        status = 400 if isinstance(refusal, MessageRefused) else 403
+        return answer_refused(request, str(refusal), to=to, status=status)
     data = {
         "run": str(run.pk),
         "client_key": str(uuid4()),

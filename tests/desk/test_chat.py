@@ -105,6 +105,18 @@ def test_a_refused_message_is_a_sentence_for_the_page(enter: Enter, talk: Conver
     assert Message.objects.count() == 0
 
 
+@pytest.mark.parametrize("form", [{"text": "hello"}, {"text": " "}, {"text": "x", "measure": "1"}])
+def test_no_message_at_all_reaches_somebody_elses_conversation(
+    enter: Enter, talk: Conversation, dana: User, form: dict[str, str]
+) -> None:
+    """What may not be sent anywhere is not found there either."""
+    addresses = [reverse("api-messages", args=[each]) for each in (talk.pk, uuid4())]
+    answers = [enter(dana).post(address, form, **DATA) for address in addresses]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].content == answers[1].content
+    assert not Message.objects.exists()
+
+
 def test_an_ended_session_is_told_so_and_the_draft_is_kept(
     client: Client, talk: Conversation
 ) -> None:

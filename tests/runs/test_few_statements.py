@@ -1,5 +1,8 @@
-"""What a claim and an end send to the database when there is nothing beside them to do."""
+"""What a message, a claim and an end send to the database when there is nothing else to do."""
 
+from uuid import uuid4
+
+import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -8,13 +11,42 @@ from agent_core.host import RunEnd
 from agent_core.runs import claims, services
 from agent_core.runs.endings import run_end
 from agent_core.runs.journal import event_of_run, events_write
-from agent_core.runs.models import Conversation, Event, Message
+from agent_core.runs.models import Conversation, Event, Message, Run
 
 
 def statements(sent: CaptureQueriesContext) -> list[str]:
     """Return the first words of what was sent, without what begins and ends a transaction."""
     words = [query["sql"].split()[0] for query in sent.captured_queries]
     return [word for word in words if word in ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")]
+
+
+def test_a_message_looks_once_whether_it_was_sent_before_and_tells_everything_at_once(
+    conversation: Conversation, tom: User
+) -> None:
+    with CaptureQueriesContext(connection) as sent:
+        services.message_send(
+            conversation=conversation, sender=tom, text="hello", client_key=uuid4()
+        )
+
+    looks = ["SELECT", "SELECT"]
+    assert statements(sent) == [*looks, "INSERT", "UPDATE", "WITH", "INSERT"]
+    assert [event.kind for event in Event.objects.all()] == ["message", "run"]
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_what_a_message_starts_is_the_row(
+    conversation: Conversation, tom: User, busy: bool
+) -> None:
+    if busy:
+        services.message_send(conversation=conversation, sender=tom, text="before it")
+    run = services.message_send(conversation=conversation, sender=tom, text="hello")
+
+    stored = Run.objects.get(pk=run.pk)
+    assert stored.state == ("pending" if busy else "queued")
+    assert (stored.enqueued_at is None) == busy
+    for row, same in ((stored, run), (Message.objects.get(text="hello"), run.message)):
+        for field in row._meta.concrete_fields:
+            assert getattr(same, field.attname) == getattr(row, field.attname), field.name
 
 
 def test_a_claim_locks_takes_and_tells(conversation: Conversation, tom: User) -> None:
