@@ -76,26 +76,30 @@ def export_request(
     if (replay := _replay(call_id)) is not None:
         return replay
     try:
-        _allowed(owner)
-        what, how, money = kind_named(kind), format_named(format), currency_named(currency)
-        when = period_parse(period, today or timezone.localdate())
-        total = _counted(owner, what, how, when, money)
+        export = _wanted(owner, kind, format, period, currency, today)
     except (ExportNotAllowed, ExportTooLarge) as refusal:
         trail = Trail(run_id, conversation_id, call_id)
         refusal_recorded(owner, refusal, trail, kind=kind, format=format, period=period)
         raise
-    export = Export(
+    export.language = language
+    export.conversation_id, export.run_id, export.call_id = conversation_id, run_id, call_id
+    return _started_or_attached(export, fence)
+
+
+def _wanted(
+    owner: User, kind: str, format: str, period: str, currency: str, today: date | None
+) -> Export:
+    """Read what is asked for, and refuse what cannot be made."""
+    _allowed(owner)
+    what, how, money = kind_named(kind), format_named(format), currency_named(currency)
+    when = period_parse(period, today or timezone.localdate())
+    return Export(
         owner=owner,
         kind=what.name,
         format=how.name,
-        language=language,
         filters=filters_of(when, money),
-        rows_total=total,
-        conversation_id=conversation_id,
-        run_id=run_id,
-        call_id=call_id,
+        rows_total=_counted(owner, what, how, when, money),
     )
-    return _started_or_attached(export, fence)
 
 
 def _allowed(owner: User) -> None:
