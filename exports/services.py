@@ -76,7 +76,9 @@ def export_request(
     if (replay := _replay(call_id)) is not None:
         return replay
     try:
-        export = _wanted(owner, kind, format, period, currency, today)
+        export = _wanted(
+            owner=owner, kind=kind, format=format, period=period, currency=currency, today=today
+        )
     except (ExportNotAllowed, ExportTooLarge) as refusal:
         trail = Trail(run_id, conversation_id, call_id)
         refusal_recorded(owner, refusal, trail, kind=kind, format=format, period=period)
@@ -87,7 +89,7 @@ def export_request(
 
 
 def _wanted(
-    owner: User, kind: str, format: str, period: str, currency: str, today: date | None
+    *, owner: User, kind: str, format: str, period: str, currency: str, today: date | None
 ) -> Export:
     """Read what is asked for, and refuse what cannot be made."""
     _allowed(owner)
