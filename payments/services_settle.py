@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
@@ -74,7 +75,7 @@ def notices_post(intent: Intent) -> int:
         rows = list(owed.select_for_update(skip_locked=True))
         conversations = {row.conversation_id for row in rows if row.conversation_id}
         for conversation_id in conversations:
-            post(conversation_id, notice_text(intent), f"intent:{intent.pk}")
+            post(conversation_id, partial(notice_text, intent), f"intent:{intent.pk}")
         owed.filter(pk__in=[row.pk for row in rows]).update(waiting=False)
     return len(conversations)
 

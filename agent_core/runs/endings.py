@@ -7,7 +7,7 @@ from typing import Final
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from agent_core import faults
@@ -208,7 +208,8 @@ def so_far(run: Run) -> Answer:
 
     An effect that was being executed may have happened: it is told as not known yet.
     """
-    calls = [_told(call) for call in run.calls.all() if call.outcome or _in_the_air(call)]
+    with translation.override(run.language):
+        calls = [_told(call) for call in run.calls.all() if call.outcome or _in_the_air(call)]
     return answer_compose(calls, rule="", evidence={})
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from agent_core import faults
@@ -264,14 +264,14 @@ def run_wait(run: Run, worked_seconds: int) -> None:
             run_next(run.conversation_id)
 
 
-def notice_post(conversation_id: UUID, text: str, dedupe: str) -> None:
-    """Post a notice in a conversation; the same `dedupe` posts it once."""
+def notice_post(conversation_id: UUID, said: Callable[[], str], dedupe: str) -> None:
+    """Post what is `said` in the conversation's language; the same `dedupe` posts it once."""
     try:
         with faults.commit("notice.post", transaction.atomic()):
             conversation = conversation_lock(conversation_id)
-            message_write(
-                conversation=conversation, role=Role.NOTICE, text=redacted(text), dedupe=dedupe
-            )
+            with translation.override(conversation.language):
+                text = redacted(said())
+            message_write(conversation=conversation, role=Role.NOTICE, text=text, dedupe=dedupe)
     except Conversation.DoesNotExist:
         logger.info("notice.no_conversation", extra={"conversation": str(conversation_id)})
     except IntegrityError:

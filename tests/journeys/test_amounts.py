@@ -2,9 +2,10 @@
 
 import pytest
 
-from agent_core.runs.models import Conversation
+from agent_core.runs.models import Conversation, Message
+from agent_core.runs.states import Role
 from payments.models import Payment
-from tests.journeys.chat import Chat, approve, sent_back
+from tests.journeys.chat import Chat, approve, sent_back, settle_pump
 from tests.payments.processor import Processor
 
 LANGUAGES = [("en", "."), ("de", ","), ("ru", ",")]
@@ -63,6 +64,19 @@ def test_a_rule_and_a_question_name_amounts_alike(
     asked_back = f"as 25000{mark}00 EUR or as 25{mark}00 EUR. Write one of them."
     assert asked_back in chat.answer()
     assert not product.books()["requests"]
+
+
+@pytest.mark.parametrize(("language", "mark"), LANGUAGES)
+def test_what_settles_later_is_told_in_the_conversations_language(
+    chat: Chat, product: Processor, *, language: str, mark: str
+) -> None:
+    """The task that settles it speaks no language of its own."""
+    speak(chat, language)
+    chat.say("refund 2 EUR of PAY-10021")
+    approve(chat.reviews()[0])
+    assert settle_pump() == 1
+    notices = Message.objects.filter(conversation=chat.conversation, role=Role.NOTICE)
+    assert f"2{mark}00 EUR of PAY-10021 was refunded." in notices.get().text
 
 
 def test_no_group_mark_and_no_other_digit_is_ever_shown(chat: Chat, product: Processor) -> None:

@@ -6,6 +6,7 @@ Reviews are written as approved rows: how people decide is tested with the revie
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -22,9 +23,9 @@ from reviews.models import Review
 NOTICES: list[tuple[UUID, str, str]] = []
 
 
-def notice_post(conversation_id: UUID, text: str, dedupe: str) -> None:
+def notice_post(conversation_id: UUID, said: Callable[[], str], dedupe: str) -> None:
     """Stand where the host's notices are, and keep what was posted."""
-    NOTICES.append((conversation_id, text, dedupe))
+    NOTICES.append((conversation_id, said(), dedupe))
 
 
 class Desk:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -320,7 +321,7 @@ def test_a_conversation_that_cannot_be_told_keeps_nobody_waiting(
     assert IntentCall.objects.get().waiting is False
 
 
-def gone(conversation_id: UUID, text: str, dedupe: str) -> None:
+def gone(conversation_id: UUID, said: Callable[[], str], dedupe: str) -> None:
     """Stand where the host's notices are, for a conversation that was deleted."""
     raise ObjectDoesNotExist
 

@@ -113,7 +113,7 @@ def test_what_settled_after_a_turn_is_told_though_a_message_behind_it_was_remove
 ) -> None:
     removed = send("never mind")
     services.message_remove(message=removed.message, actor=tom)
-    services.notice_post(conversation.pk, "The refund has arrived.", "settled")
+    services.notice_post(conversation.pk, lambda: "The refund has arrived.", "settled")
     later = send("and now?")
     assert any("The refund has arrived." in text for text in shown(later))
 

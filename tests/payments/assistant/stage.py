@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -23,9 +24,9 @@ Said = tuple[str, dict[str, Any]]
 notices: list[tuple[UUID, str]] = []
 
 
-def noticed(conversation_id: UUID, text: str, dedupe: str) -> None:
+def noticed(conversation_id: UUID, said: Callable[[], str], dedupe: str) -> None:
     """Keep what is posted in a conversation."""
-    notices.append((conversation_id, text))
+    notices.append((conversation_id, said()))
 
 
 def decided(review: Review) -> None:
