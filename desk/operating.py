@@ -23,9 +23,9 @@ from desk.showing import took
 from exports.models import Export
 from exports.selectors import exports_stuck
 from payments.balances import refunds_pause
-from payments.models import Intent, Pause
+from payments.models import Breaker, Intent, Pause
 from payments.money import Money, money_format
-from payments.selectors import intents_checked, pauses
+from payments.selectors import breakers_tripped, intents_checked, pauses
 from payments.services_pause import PAUSE_REFUNDS
 from reviews.words import person_name
 
@@ -101,6 +101,7 @@ class OperatorPage:
     quarantined: list[Line]
     parked: list[Line]
     checked: list[Line]
+    breakers: list[Breaker]
     exports: list[Line]
     pause: Pause | None
     pauses: list[Pause]
@@ -124,6 +125,7 @@ def operator_page(viewer: User) -> OperatorPage:
         stuck=[_stuck(one, now) for one in operating.runs_stuck()],
         quarantined=[_line(run, run.created_at, now) for run in operating.runs_quarantined()],
         parked=[_line(run, run.ended_at, now) for run in operating.runs_parked()],
+        breakers=list(breakers_tripped()),
         checked=[_intent(intent, now) for intent in _first(intents_checked())],
         exports=[_export(one, now) for one in _first(exports_stuck(now - operating.STUCK_AFTER))],
         pause=refunds_pause(),

@@ -6,12 +6,14 @@ from typing import Any, ClassVar, Final
 
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from payments.models import Customer, Intent, Invoice, Payment, PaymentMethod, Refund, Team
 from payments.money import Money, money_format
+from payments.receipts.models import Document
+from payments.receipts.services import content_of
 from payments.selectors import scope_of
 from reviews.audit.recorded import Recorded
 
@@ -151,9 +153,27 @@ class RefundAdmin(ReadOnlyAdmin):
     )
 
 
+@admin.register(Document)
+class DocumentAdmin(ReadOnlyAdmin):
+    """The documents that customers got, as they were issued."""
+
+    team_path = "customer__team"
+    list_display = ("number", "kind", "customer", "total", "language", "issued_at")
+    ordering = ("-issued_at", "number")
+    list_filter = ("kind", "year", "language")
+    list_select_related = ("customer",)
+    search_fields = ("number", "payment__reference", "refund__reference", "customer__reference")
+    fields = ("number", "kind", "customer", "payment", "refund", "total", "language", "issued_at")
+
+    @admin.display(description=_("Amount"))
+    def total(self, row: Document) -> str:
+        """Return the amount as it stands on the document."""
+        return content_of(row)["total"]
+
+
 @admin.register(Intent)
 class IntentAdmin(ReadOnlyAdmin):
-    """What was wanted of the processor and what came of it; it names no team."""
+    """What was wanted of the processor and what came of it, for the teams of its customer."""
 
     list_display = ("created_at", "operation", "amount", "state", "requester", "tries")
     ordering = ("-created_at",)
@@ -173,7 +193,20 @@ class IntentAdmin(ReadOnlyAdmin):
         "failure_code",
     )
 
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
+        """Leave out what a bank said of a card, but for those with the right to know."""
+        seen = request.user.has_perm("payments.view_decline_code")
+        return (*self.fields, "decline_code") if seen else self.fields
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return everything to superusers and auditors and nothing to others: they name no team."""
+        """Return what is about an invoice or a payment of the person's teams."""
         rows = admin.ModelAdmin.get_queryset(self, request)
-        return rows if request.user.has_perm(SEES_ALL) else rows.none()
+        user = request.user
+        if not isinstance(user, User):
+            return rows.none()
+        if user.has_perm(SEES_ALL):
+            return rows
+        teams = scope_of(user)
+        targets = (model.objects.filter(customer__team__in=teams) for model in (Invoice, Payment))
+        invoices, payments = (found.values("pk") for found in targets)
+        return rows.filter(Q(target_id__in=invoices) | Q(target_id__in=payments))

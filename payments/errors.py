@@ -116,3 +116,18 @@ class IntentBusy(LedgerRefused):
 
     code = "intent.busy"
     retryable = True
+
+
+class ProcessorResting(LedgerRefused):
+    """The payment processor does not answer at the moment, so nothing was begun."""
+
+    code = "processor.resting"
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            _(
+                "The payment processor does not answer at the moment, so nothing was begun. "
+                "Please try again in a few minutes."
+            )
+        )

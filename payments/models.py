@@ -80,7 +80,10 @@ class PaymentMethod(models.Model):
 
 
 class Invoice(models.Model):
-    """What a customer owes; charged in full or not at all."""
+    """What a customer owes; charged in full or not at all.
+
+    `tax_minor` is the tax that `amount_minor` contains, at a rate in hundredths of a percent.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     reference = models.CharField(max_length=40, unique=True)
@@ -88,6 +91,8 @@ class Invoice(models.Model):
     description = models.CharField(max_length=300, blank=True)
     amount_minor = models.BigIntegerField()
     currency = models.CharField(max_length=3)
+    tax_minor = models.BigIntegerField(null=True, blank=True)
+    tax_rate_basis_points = models.PositiveIntegerField(null=True, blank=True)
     state = models.CharField(max_length=20, choices=InvoiceState.choices, default=InvoiceState.OPEN)
     issued_on = models.DateField()
     due_on = models.DateField()
@@ -98,6 +103,15 @@ class Invoice(models.Model):
             models.CheckConstraint(condition=CURRENCY, name="invoice_currency_code"),
             models.CheckConstraint(
                 condition=Q(state__in=InvoiceState.values), name="invoice_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(tax_minor=None, tax_rate_basis_points=None)
+                | Q(
+                    tax_minor__gte=0,
+                    tax_minor__lte=F("amount_minor"),
+                    tax_rate_basis_points__lte=10_000,
+                ),
+                name="invoice_tax_within_amount",
             ),
         )
         indexes = (models.Index(fields=["customer", "state"], name="invoice_by_customer"),)
@@ -136,11 +150,14 @@ class Intent(models.Model):
     unknown_at = models.DateTimeField(null=True, blank=True)
     processor_ref = models.CharField(max_length=120, blank=True)
     failure_code = models.CharField(max_length=60, blank=True)
+    # What the bank said; only for those with the right, and in no text.
+    decline_code = models.CharField(max_length=60, blank=True, default="", db_default="")
     result = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     settled_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        permissions = (("view_decline_code", "Can see why a bank declined a card"),)
         constraints = (
             models.UniqueConstraint(
                 fields=["operation", "target_id"],
@@ -178,6 +195,25 @@ class Intent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_operation_display()} {self.get_state_display()}"
+
+
+class Breaker(models.Model):
+    """How a gateway answers, for all processes: its streak of failures, and until when it rests.
+
+    `rests_until` is empty while new effects may begin. Once it has passed one of them may, until
+    `probe_until` is over. `refused_at`: since when the processor refuses our access.
+    """
+
+    gateway = models.CharField(max_length=40, primary_key=True)
+    failures = models.PositiveIntegerField(default=0)
+    since = models.DateTimeField(default=timezone.now)
+    rests_until = models.DateTimeField(null=True, blank=True)
+    probe_until = models.DateTimeField(null=True, blank=True)
+    refused_at = models.DateTimeField(null=True, blank=True)
+    refused_reference = models.CharField(max_length=20, blank=True)
+
+    def __str__(self) -> str:
+        return self.gateway
 
 
 class IntentCall(models.Model):

@@ -18,6 +18,7 @@ from payments.errors import (
     IntentBusy,
     LedgerRefused,
     PaymentDisputed,
+    ProcessorResting,
     RefundAboveLeft,
     RefundsPaused,
     ReviewMissing,
@@ -26,7 +27,7 @@ from payments.errors import (
 from payments.models import Customer, Payment, PaymentMethod
 from payments.money import Money, money_format
 from payments.proposals import method_text, one_line
-from payments.results import ChargeResult, RefundResult
+from payments.results import ChargeResult, RefundResult, failed
 from reviews.errors import ReviewUnusable
 
 Answer = tuple[str, Artifact]
@@ -39,7 +40,7 @@ _POLICY: Final = (
     RefundsPaused,
     ReviewMissing,
 )
-_AGAIN: Final = (AmountRefused, AmountDiffers, IntentBusy)
+_AGAIN: Final = (AmountRefused, AmountDiffers, IntentBusy, ProcessorResting)
 
 
 def not_found(reference: str) -> Answer:
@@ -97,7 +98,7 @@ def charge_answer(result: ChargeResult, customer: Customer, method: PaymentMetho
     if result.state == "unknown":
         return result.sentence, transient(result.code, data={**data, "unknown": True})
     if result.state == "failed":
-        return result.sentence, fatal(result.code, data=data)
+        return result.sentence, failed(result.reason, result.code, data)
     if result.already_applied:
         text = _(
             "{reference}: {amount} was already charged to {name} for {invoice}, with {method}. "
@@ -138,10 +139,8 @@ def refund_answer(result: RefundResult, payment: Payment, asked: Money | None) -
     amount, data = money_format(result.amount), _refund_data(result)
     if result.state == "unknown":
         return result.sentence, transient(result.code, data={**data, "unknown": True})
-    if result.state == "failed" and result.code == "refund.disputed":
-        return result.sentence, policy_block("payment.disputed", data=data)
     if result.state == "failed":
-        return result.sentence, fatal(result.code, data=data)
+        return result.sentence, failed(result.reason, result.code, data)
     if result.already_applied:
         text = _(
             "{reference}: {amount} of {payment} was already refunded to {name}, to {method}. "

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from uuid import UUID
 
+from agent_core.contract import Artifact, fatal, policy_block, transient
 from payments.money import Money
 from payments.states import IntentState
 
 # `unknown`: the outcome is being checked; it settles by itself and the conversation is told.
 Ended = Literal["succeeded", "failed", "unknown"]
+# How the router takes it; an open one goes on being asked about by itself.
+Reason = Literal["completed", "transient", "fatal", "policy_block"]
 _ENDED: Final[Mapping[str, Ended]] = {
     IntentState.OPEN: "unknown",
     IntentState.SUCCEEDED: "succeeded",
@@ -34,6 +37,7 @@ class ChargeResult:
     """
 
     state: Ended
+    reason: Reason
     reference: str
     invoice_reference: str
     amount: Money
@@ -54,6 +58,7 @@ class RefundResult:
     """
 
     state: Ended
+    reason: Reason
     reference: str
     payment_reference: str
     amount: Money
@@ -63,3 +68,13 @@ class RefundResult:
     sentence: str
     refund_id: UUID
     intent_id: UUID
+
+
+def failed(reason: Reason, code: str, data: Mapping[str, object]) -> Artifact:
+    """Return the artifact of a charge or refund that failed, with the reason of its class."""
+    if reason == "transient":
+        return transient(code, data=data)
+    if reason == "policy_block":
+        # What the bank decides has one code, whoever found it out.
+        return policy_block("payment.disputed", data=data)
+    return fatal(code, data=data)

@@ -35,6 +35,9 @@ _DECIDES: Final = (
     "reviews.view_review",
     "reviews.decide_review",
     "runs.view_all_runs",
+    # Why a bank declined a card stands with what was wanted of it, and in no text.
+    "payments.view_intent",
+    "payments.view_decline_code",
 )
 _SEES_RECORDS: Final = tuple(
     f"payments.view_{name}"

@@ -19,6 +19,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from payments.models import (
+    Breaker,
     Customer,
     Intent,
     Invoice,
@@ -273,3 +274,9 @@ def intents_checked() -> QuerySet[Intent]:
 def pauses() -> QuerySet[Pause]:
     """List the times in which refunds were paused, the latest first, for operators."""
     return Pause.objects.select_related("paused_by", "resumed_by")
+
+
+def breakers_tripped() -> QuerySet[Breaker]:
+    """Select the gateways that are left alone for now, or that refuse our access."""
+    tripped = Q(rests_until__isnull=False) | Q(refused_at__isnull=False)
+    return Breaker.objects.filter(tripped).order_by("gateway")

@@ -24,8 +24,46 @@ _SENTENCES: Final[Mapping[str, str]] = {
         "Another payment method may work."
     ),
     "charge.declined_for_now": gettext_noop(
-        "The bank could not answer the charge of {amount} for {target}. Nothing was charged. "
+        "The bank did not allow the charge of {amount} for {target} for now. Nothing was charged. "
         "It may work later."
+    ),
+    "charge.card_details": gettext_noop(
+        "The bank declined the charge of {amount} for {target} because the card's details do not "
+        "match. Nothing was charged. Check number, expiry date and security code with the "
+        "customer, or use another payment method."
+    ),
+    "charge.card_expired": gettext_noop(
+        "The card for the charge of {amount} for {target} has expired. Nothing was charged. "
+        "Ask the customer for a new card or another payment method."
+    ),
+    "charge.card_limit": gettext_noop(
+        "The charge of {amount} for {target} is above what this card allows for now. Nothing was "
+        "charged. Ask the customer for another payment method, or to speak to their bank."
+    ),
+    "charge.card_unsuited": gettext_noop(
+        "This card cannot be used for the charge of {amount} for {target}. Nothing was charged. "
+        "Ask the customer for another payment method."
+    ),
+    "charge.funds_short": gettext_noop(
+        "The card does not have enough funds for the charge of {amount} for {target}. Nothing was "
+        "charged. Ask the customer for another payment method."
+    ),
+    "charge.customer_needed": gettext_noop(
+        "The bank wants the customer to confirm the charge of {amount} for {target} themselves, "
+        "which cannot be done from here. Nothing was charged. Ask the customer to pay online, or "
+        "for another payment method."
+    ),
+    "charge.amount_unfit": gettext_noop(
+        "The bank does not take {amount} for {target} as an amount. Nothing was charged. "
+        "Check the invoice's amount and the customer's limits."
+    ),
+    "charge.duplicate": gettext_noop(
+        "The bank takes the charge of {amount} for {target} for a repeat of an earlier one. "
+        "Nothing was charged. Look at the customer's payments before it is tried again."
+    ),
+    "charge.unavailable": gettext_noop(
+        "Payments are not available now, so {amount} was not charged for {target}. "
+        "Our operators have been told; please try again later."
     ),
     "charge.refused": gettext_noop(
         "The payment processor refused the charge of {amount} for {target}. Nothing was charged."
@@ -44,6 +82,19 @@ _SENTENCES: Final[Mapping[str, str]] = {
     ),
     "refund.above_left": gettext_noop(
         "The payment processor has less than {amount} left on {target}. Nothing was refunded."
+    ),
+    "refund.amount_unfit": gettext_noop(
+        "The payment processor does not take {amount} of {target} as an amount to refund. "
+        "Nothing was refunded. Check the amount."
+    ),
+    "refund.undelivered": gettext_noop(
+        "The refund of {amount} for {target} could not be delivered to the way it was paid with. "
+        "The customer does not have the money. Agree on another way with them and open a ticket "
+        "for it."
+    ),
+    "refund.unavailable": gettext_noop(
+        "Refunds are not available now, so {amount} of {target} was not refunded. "
+        "Our operators have been told; please ask again later."
     ),
     "refund.refused": gettext_noop(
         "The payment processor refused the refund of {amount} for {target}. Nothing was refunded."

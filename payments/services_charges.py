@@ -24,6 +24,7 @@ from payments.money import Money
 from payments.recording import refusal_recorded
 from payments.results import ChargeResult, ended
 from payments.sentences import sentence
+from payments.services_breaker import breaker_allow
 from payments.services_intents import (
     Started,
     intent_attach,
@@ -32,6 +33,7 @@ from payments.services_intents import (
     intent_finish,
     intent_replayed,
 )
+from payments.services_settle import intent_reason
 from payments.states import InvoiceState, Operation, PaymentState, subject_hash
 from reviews.errors import ReviewUnusable
 from reviews.selectors import review_find
@@ -56,6 +58,7 @@ def charge_make(
         InvoiceNotOpen: it is void, or was paid in some other amount.
         ReviewMissing: it is above the limit and nobody approved it.
         ReviewUnusable: the review is not approved, was used, or approves something else.
+        ProcessorResting: the processor does not answer; nothing new begins for now.
         TargetMissing: no such invoice or method in reach.
         StaleAttempt: another worker owns the run; nothing was written.
     """
@@ -86,6 +89,7 @@ def charge_result(intent: Intent, *, attached: bool) -> ChargeResult:
     state = ended(intent.state)
     return ChargeResult(
         state=state,
+        reason=intent_reason(intent),
         reference=str(result.get("reference", "")),
         invoice_reference=str(result["target"]),
         amount=amount,
@@ -161,6 +165,8 @@ def _approval_use(invoice: Invoice, review_id: UUID | None) -> None:
 def _write(
     context: RunContext, invoice: Invoice, method: PaymentMethod, review_id: UUID | None
 ) -> Started:
+    # The last lock that is taken, so that a probe holds up nobody who has not come as far.
+    breaker_allow(settings.PAYMENT_GATEWAY)
     gateway = gateway_named(settings.PAYMENT_GATEWAY)
     return intent_create(
         context=context,
@@ -186,6 +192,7 @@ def _paid_result(payment: Payment) -> ChargeResult:
     invoice = payment.invoice.reference if payment.invoice is not None else ""
     return ChargeResult(
         state="succeeded",
+        reason="completed",
         reference=payment.reference,
         invoice_reference=invoice,
         amount=amount,

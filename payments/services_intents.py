@@ -23,6 +23,7 @@ from agent_core.contract import RunContext
 from agent_core.errors import ContractBroken
 from payments.errors import IntentBusy
 from payments.gateways.base import Order, Reply, gateway_named
+from payments.gateways.classes import DOUBTFUL
 from payments.locks import intent_lock, target_lock
 from payments.models import Intent, IntentCall, Pause
 from payments.recording import acting, intent_recorded, intent_wanted
@@ -174,15 +175,16 @@ def intent_try(intent: Intent) -> Reply:
             return found
     with faults.around("processor.send"):
         reply = gateway.send(order)
-    doubtful = intent.unknown_at is not None or reply.failure in {
-        "key_conflict",
-        "already_refunded",
-    }
-    if reply.state != "failed" or not doubtful:
-        return reply
+    again = intent.unknown_at is not None
     # A refusal now does not undo what an earlier try may have done.
+    doubted = reply.state == "failed" and (again or reply.failure in DOUBTFUL)
+    # A processor that broke may keep that as the answer of the key, whatever it had done.
+    stuck = again and reply.broke
+    if not doubted and not stuck:
+        return reply
     with faults.around("processor.look_again"):
-        return gateway.find(order) or reply
+        found = gateway.find(order)
+    return reply if found is None or (stuck and found.state == "unknown") else found
 
 
 def _order(intent: Intent) -> Order:

@@ -39,6 +39,7 @@ from payments.recording import refusal_recorded
 from payments.references import refund_reference
 from payments.results import RefundResult, ended
 from payments.sentences import sentence
+from payments.services_breaker import breaker_allow
 from payments.services_intents import (
     Started,
     intent_attach,
@@ -47,6 +48,7 @@ from payments.services_intents import (
     intent_finish,
     intent_replayed,
 )
+from payments.services_settle import intent_reason
 from payments.states import Operation, PaymentState, subject_hash
 from reviews.errors import ReviewUnusable
 from reviews.selectors import review_find
@@ -73,6 +75,7 @@ def refund_make(
         DailyLimitReached: more than the requester may still refund today.
         RefundsPaused: operations have paused all refunds; the approval was not used up.
         PaymentDisputed, PaymentNotRefundable, AmountRefused, TargetMissing: it cannot be.
+        ProcessorResting: the processor does not answer; the approval was not used up.
         IntentBusy: another refund of this payment is being checked; this one was not sent.
         StaleAttempt: another worker owns the run; nothing was written.
     """
@@ -103,6 +106,7 @@ def refund_result(intent: Intent, *, attached: bool) -> RefundResult:
     state = ended(intent.state)
     return RefundResult(
         state=state,
+        reason=intent_reason(intent),
         reference=refund.reference,
         payment_reference=refund.payment.reference,
         amount=amount,
@@ -189,6 +193,8 @@ def _limits_hold(payment: Payment, asked: Money, requester_id: int) -> None:
 def _write(
     context: RunContext, payment: Payment, asked: Money, *, reason: str, review_id: UUID | None
 ) -> Started:
+    # The last lock that is taken, so that a probe holds up nobody who has not come as far.
+    breaker_allow(settings.PAYMENT_GATEWAY)
     gateway = gateway_named(settings.PAYMENT_GATEWAY)
     reference = refund_reference()
     started = intent_create(

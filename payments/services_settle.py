@@ -6,6 +6,7 @@ Conversations that were told "is being checked" are owed a message; it is posted
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -18,13 +19,17 @@ from agent_core import faults
 from agent_core.contract import RunContext
 from payments.balances import payment_left
 from payments.gateways.base import Reply
+from payments.gateways.classes import AnswerClass, reason_of
 from payments.locks import intent_lock, target_lock
 from payments.models import Intent, IntentCall, Invoice, Payment, PaymentMethod, Refund
 from payments.money import Money
+from payments.receipts.services import receipt_issue, refund_receipt_issue
 from payments.recording import acting, intent_recorded
 from payments.references import payment_reference
+from payments.results import Reason
 from payments.retries import next_try
 from payments.sentences import code_of, notice
+from payments.services_breaker import breaker_note
 from payments.states import (
     INTENT_MOVES,
     INVOICE_MOVES,
@@ -50,10 +55,12 @@ def reply_store(
     `call` is who asked; its conversation hears the result from it. Without one, the settle task
     asked, and every conversation concerned is owed a message.
     """
+    breaker_note(intent.gateway, reply)
     with faults.commit("intent.reply", transaction.atomic(durable=True)):
         if context is not None:
             context.fence()
         target = target_lock(intent)
+        reply = _certain(intent, reply)
         if reply.state == "unknown":
             _keep_asking(intent, reply, call)
             by, rule = acting(context), reply.detail[:60]
@@ -65,6 +72,13 @@ def reply_store(
             _settle(intent, target, reply, acting(context))
             _owe_messages(intent, call)
         return intent_lock(intent.pk)
+
+
+def intent_reason(intent: Intent) -> Reason:
+    """Return how the router takes an intent as it stands."""
+    if intent.state == IntentState.FAILED:
+        return reason_of(intent.failure_code)
+    return "completed" if intent.state == IntentState.SUCCEEDED else "transient"
 
 
 def notices_post(intent: Intent) -> int:
@@ -85,6 +99,14 @@ def notice_text(intent: Intent) -> str:
     amount = Money(intent.amount_minor, intent.currency)
     result = intent.result
     return notice(result["code"], amount, result["target"], result["reference"])
+
+
+def _certain(intent: Intent, reply: Reply) -> Reply:
+    """Take a refused access for the end of an intent when nothing can have gone out before it."""
+    if reply.kind != AnswerClass.CONFIGURATION:
+        return reply
+    first = Intent.objects.filter(pk=intent.pk, tries__lte=1, unknown_at=None).exists()
+    return replace(reply, state="failed") if first and reply.failure else reply
 
 
 def _keep_asking(intent: Intent, reply: Reply, call: IntentCall | None) -> None:
@@ -108,7 +130,11 @@ def _settle(intent: Intent, target: Payment | Invoice, reply: Reply, by: Actor) 
     moved = Intent.objects.filter(
         pk=intent.pk, state__in=states_before(INTENT_MOVES, state)
     ).update(
-        state=state, processor_ref=reply.processor_ref, failure_code=reply.failure, settled_at=now
+        state=state,
+        processor_ref=reply.processor_ref,
+        failure_code=reply.failure,
+        decline_code=reply.decline_code,
+        settled_at=now,
     )
     if not moved:
         return
@@ -161,6 +187,7 @@ def _settle_charge(
     Invoice.objects.filter(
         pk=invoice.pk, state__in=states_before(INVOICE_MOVES, InvoiceState.PAID)
     ).update(state=InvoiceState.PAID)
+    receipt_issue(payment)
     return result | {
         "code": code_of(Operation.CHARGE, "completed"),
         "reference": payment.reference,
@@ -175,10 +202,12 @@ def _settle_refund(
     Refund.objects.filter(intent=intent, state__in=states_before(REFUND_MOVES, state)).update(
         state=state, processor_ref=reply.processor_ref, settled_at=now
     )
-    succeeded = state == RefundState.SUCCEEDED
+    refund, succeeded = Refund.objects.get(intent=intent), state == RefundState.SUCCEEDED
+    if succeeded:
+        refund_receipt_issue(refund)
     return {
         "target": payment.reference,
-        "reference": Refund.objects.get(intent=intent).reference if succeeded else "",
+        "reference": refund.reference if succeeded else "",
         "code": code_of(Operation.REFUND, "completed" if succeeded else reply.failure),
         "left_minor": payment_left(payment),
     }

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from agent_core.contract import Artifact, completed, fatal, transient
+from agent_core.contract import Artifact, completed, transient
 from payments.models import Intent, IntentCall
 from payments.money import Money, money_format
-from payments.results import ChargeResult, RefundResult
+from payments.results import ChargeResult, RefundResult, failed
 from payments.services_charges import charge_result
 from payments.services_refunds import refund_result
 from payments.services_settle import notice_text
@@ -38,7 +38,7 @@ def intent_outcome(intent: Intent) -> tuple[str, Artifact]:
     code, text = str(intent.result["code"]), notice_text(intent)
     if intent.state == IntentState.SUCCEEDED:
         return text, completed(code, stop=True, data=data)
-    return text, fatal(code, data=data)
+    return text, failed(_result(intent).reason, code, data)
 
 
 def _result(intent: Intent) -> ChargeResult | RefundResult:

@@ -8,6 +8,15 @@ PAYMENT_GATEWAYS = {
 }
 PAYMENT_GATEWAY = env.choice("PAYMENT_GATEWAY", "sandbox", tuple(PAYMENT_GATEWAYS))
 PAYMENT_TIMEOUT_SECONDS = env.number("PAYMENT_TIMEOUT_SECONDS", 2, minimum=1, maximum=120)
+# After so many tries in a row that found the processor out of reach, broken or asking for less,
+# within this window, nothing new begins for a while; then one effect as a probe.
+PAYMENT_BREAKER_FAILURES = env.number("PAYMENT_BREAKER_FAILURES", 10, minimum=1, maximum=10_000)
+PAYMENT_BREAKER_WINDOW_SECONDS = env.number(
+    "PAYMENT_BREAKER_WINDOW_SECONDS", 60, minimum=1, maximum=3600
+)
+PAYMENT_BREAKER_REST_SECONDS = env.number(
+    "PAYMENT_BREAKER_REST_SECONDS", 20, minimum=1, maximum=3600
+)
 
 _running = runtime.read() or runtime.Runtime()
 SANDBOX_URL = env.url("SANDBOX_URL", ("http", "https"), "") or _running.sandbox_url

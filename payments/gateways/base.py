@@ -37,8 +37,9 @@ class Order:
 class Reply:
     """What a try came to, and its class when it did not succeed.
 
-    `strain`: the processor was out of reach, broken or asked for less. `decline_code` is what the
-    bank said, for those with the right to see it; `detail` is for the log alone.
+    `strain`: the processor was out of reach, broken or asked for less; `broke`: it answered with a
+    failure of its own. `decline_code` is what the bank said, for those with the right to see it;
+    `detail` is for the log alone.
     """
 
     state: ReplyState
@@ -46,6 +47,7 @@ class Reply:
     failure: Failure = ""
     kind: AnswerClass | None = None
     strain: bool = False
+    broke: bool = False
     decline_code: str = ""
     detail: str = ""
 

@@ -49,6 +49,7 @@ def reply_of(order: Order, status: int, body: object) -> Reply:
         meaning,
         processor_ref=_object_id(error.get("payment_intent")),
         strain=status >= 500 or status == 429 or not error,
+        broke=status >= 500,
         decline_code=_decline_code(error),
         detail=detail,
     )

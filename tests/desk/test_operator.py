@@ -16,7 +16,7 @@ from agent_core.runs.states import RunState
 from config import heartbeat
 from exports.models import Export
 from payments.balances import refunds_pause
-from payments.models import Intent, Pause, Payment, Team
+from payments.models import Breaker, Intent, Pause, Payment, Team
 from payments.roles import ADMINISTRATORS
 from reviews.models import Review
 from tests.desk.conftest import Enter, asked, begun, person
@@ -282,3 +282,16 @@ def test_an_operator_without_the_right_to_pause_sees_the_state_and_no_button(
     assert "Pause all refunds" not in shown(enter, otto)
     answer = enter(otto).post(reverse("operator-refunds"), {"do": "pause", "reason": "why not"})
     assert (answer.status_code, refunds_pause()) == (422, None)
+
+
+def test_a_processor_that_is_left_alone_or_refuses_us_is_told(enter: Enter, adam: User) -> None:
+    assert "payment processor (" not in shown(enter, adam)
+    until = timezone.now() + timedelta(seconds=20)
+    Breaker.objects.create(gateway="stripe", failures=10, rests_until=until)
+    Breaker.objects.create(
+        gateway="sandbox", refused_at=timezone.now(), refused_reference="E-ABCDEFGH"
+    )
+    said = shown(enter, adam)
+    assert "The payment processor (stripe) did not answer 10 times in a row" in said
+    assert "The payment processor (sandbox) refuses our access" in said
+    assert "E-ABCDEFGH" in said

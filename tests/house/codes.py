@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from payments.gateways.classes import reason_of
+
 REASONS = ("completed", "transient", "fatal", "policy_block")
 
 
@@ -36,8 +38,8 @@ def sentence_codes(sentences: Iterable[str]) -> dict[str, set[str]]:
     """Return the ledger's codes with the reason each is told as."""
     reasons = {"completed": "completed", "being_checked": "transient"}
     return {
-        code: {reasons.get(code.partition(".")[2], "fatal")}
-        for code in sentences
+        code: {reasons.get(word) or reason_of(word)}
+        for code, word in ((code, code.partition(".")[2]) for code in sentences)
         # The tool tells this one as `payment.disputed`, a policy block.
         if code != "refund.disputed"
     }

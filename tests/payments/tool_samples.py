@@ -40,6 +40,7 @@ _CHARGE: Final = ToolSample(
             "processor-answers-garbage": Forced(
                 code="charge.being_checked", before=event.processor_fault("garbage_after")
             ),
+            "bank-cannot-answer": Forced(code="charge.declined_for_now", before=event.bank_silent),
             "processor-times-out-after-its-commit": Forced(
                 code="charge.being_checked",
                 words=("charge INV-1002 of slow-committed@example.com",),
@@ -57,7 +58,6 @@ _CHARGE: Final = ToolSample(
                 words=("charge INV-1004 of declined@example.com",),
                 arguments={"invoice": "INV-1004"},
             ),
-            "bank-cannot-answer": Forced(code="charge.declined_for_now", before=event.bank_silent),
             "processor-refuses": Forced(code="charge.refused", before=event.card_unknown),
             "invoice-void": Forced(code="charge.not_open", before=event.invoice_void),
             "database-refuses": Forced(code="tool.failed", before=rows_refused("payments_intent")),
