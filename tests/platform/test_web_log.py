@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from config.launcher import parts
 from config.launcher.preflight import free_port
 from tests.rig.processes import Process
@@ -10,6 +12,7 @@ from tests.rig.processes import Process
 PATIENCE = 120
 
 
+@pytest.mark.django_db
 def test_every_line_of_a_web_process_is_json_when_json_is_asked_for(
     tmp_path: Path, database_url: str, redis_url: str
 ) -> None:
