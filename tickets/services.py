@@ -17,6 +17,7 @@ from agent_core import faults
 from agent_core.contract import RunContext
 from tickets.errors import MoveRefused, PaymentMissing, TicketRefused
 from tickets.models import Note, Ticket
+from tickets.recording import moved_recorded, opened_recorded
 from tickets.references import ticket_reference
 from tickets.states import TRANSITIONS, State
 from tickets.texts import REFERENCE_LENGTH, body_clean, one_line, same_text, subject_clean
@@ -67,6 +68,8 @@ def ticket_create(
     with faults.commit("ticket.open", transaction.atomic()):
         context.fence()
         opened = _opened(_insert(row), row)
+        if opened.ticket.pk == row.pk:
+            opened_recorded(opened.ticket, context)
     log.info("ticket.opened", extra={"ticket": opened.ticket.reference})
     return opened
 
@@ -77,17 +80,20 @@ def ticket_move(*, ticket: Ticket, actor: User, to: State) -> Ticket:
     Raises: MoveRefused when it does not stand where that is possible, or somebody moved it first.
     """
     sources = [state for state, targets in TRANSITIONS.items() if to in targets]
-    moved = Ticket.objects.filter(pk=ticket.pk, state__in=sources).update(
-        state=to, updated_at=timezone.now()
-    )
-    if not moved:
-        raise MoveRefused(
-            _("{reference} is not in a state from which it can go there.").format(
-                reference=ticket.reference
+    with faults.commit("ticket.move", transaction.atomic()):
+        rows = Ticket.objects.filter(pk=ticket.pk, state__in=sources)
+        stood = rows.select_for_update(of=("self",)).first()
+        if stood is None:
+            raise MoveRefused(
+                _("{reference} is not in a state from which it can go there.").format(
+                    reference=ticket.reference
+                )
             )
-        )
+        before, stood.state, stood.updated_at = stood.state, to, timezone.now()
+        stood.save(update_fields=["state", "updated_at"])
+        moved_recorded(stood, actor, before)
     log.info("ticket.moved", extra={"ticket": ticket.reference, "to": to.value, "actor": actor.pk})
-    return Ticket.objects.get(pk=ticket.pk)
+    return stood
 
 
 def note_add(*, ticket: Ticket, author: User, text: str) -> Note:

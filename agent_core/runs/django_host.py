@@ -30,6 +30,7 @@ from agent_core.runs.fenced import (
 )
 from agent_core.runs.journal import event_of_call, event_of_review, event_write
 from agent_core.runs.models import Call, Conversation, Run
+from agent_core.runs.recording import blocked_recorded
 from agent_core.runs.states import CallState
 from agent_core.runs.window import window_build
 from agent_core.toolset import Toolset
@@ -168,6 +169,7 @@ class DjangoHost:
             events += [event_of_review(run, asked) for asked in reviews.values()]
             self._checked(batch_write(run, stored, events))
             self._calls |= {call.pk: call for call in stored}
+            blocked_recorded(run, stored)
 
     @contextmanager
     def call_scope(self, call_id: UUID) -> Iterator[None]:
@@ -199,6 +201,7 @@ class DjangoHost:
             call.outcome = dict(artifact) if artifact is not None else None
             call.ended_at = timezone.now()
             self._checked(call_ended_write(self._run, call, event_of_call(self._run, call)))
+            blocked_recorded(self._run, [call])
         self._acting.answered()
 
     def _stored(self, call_id: UUID) -> Call:

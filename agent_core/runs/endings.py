@@ -28,6 +28,7 @@ from agent_core.runs.journal import (
 )
 from agent_core.runs.models import Call, Event, Message, Run, StopRecord
 from agent_core.runs.moves import run_move
+from agent_core.runs.recording import parked_recorded
 from agent_core.runs.settling import outcome_ask, unknown_settle
 from agent_core.runs.states import CallState, Role, RunState
 from agent_core.runs.wording import explain, outcome_unknown
@@ -72,6 +73,8 @@ def run_end(
         if calls_open:
             _calls_close(run)
         record = _record_write(run, end)
+        if end.rule == "parked":
+            parked_recorded(run, str(end.evidence["reference"]))
         said = _answer_write(run, end)
         events_write([*said, event_of_run(run), _event_of_stop(run, record)])
         if line_waits:

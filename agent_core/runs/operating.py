@@ -26,9 +26,11 @@ from agent_core.runs.errors import NotFound
 from agent_core.runs.journal import conversation_lock
 from agent_core.runs.models import Event, Run
 from agent_core.runs.queue import run_enqueue_after_commit
+from agent_core.runs.recording import pushed_recorded
 from agent_core.runs.services import run_wake
 from agent_core.runs.services_start import OPERATE
 from agent_core.runs.states import RUN_CLAIMABLE, RUN_FINAL, RUN_WORKING, RunState
+from reviews.audit.words import Action
 from reviews.models import Review
 from reviews.states import FINAL as REVIEW_FINAL
 
@@ -132,6 +134,8 @@ def run_push(*, run_id: UUID, actor: User) -> bool:
         run.refresh_from_db()
         # What it waited behind may have been taken back above, and it has nothing to be sent.
         moved = _sent(run) or before != _open_of(run)
+        if moved:
+            pushed_recorded(Action.RUN_PUSHED, run, actor)
     if moved:
         logger.warning("run.pushed", extra={"run": str(run_id), "actor": actor.pk})
     return moved

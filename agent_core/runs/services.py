@@ -35,6 +35,7 @@ from agent_core.runs.journal import (
 )
 from agent_core.runs.models import CONVERSATION_STOP_MODES, Conversation, Event, Message, Run
 from agent_core.runs.moves import run_move
+from agent_core.runs.recording import asked_recorded
 from agent_core.runs.services_start import run_of_key, run_requeue, run_retry, run_start
 from agent_core.runs.states import RUN_FINAL, Role, RunState, StopMode, run_untouched
 from reviews.errors import ReviewRefused
@@ -124,14 +125,10 @@ def message_send(
         message = Message(conversation=locked, role=Role.STAFF, text=said, client_key=client_key)
         message_add(message)
         _said_in(locked, said)
-        return run_start(
-            locked,
-            sender,
-            message,
-            continues=None,
-            stop_mode=StopMode.NEVER if measure else "",
-            after=event_of_message(message, None),
-        )
+        mode, told = StopMode.NEVER if measure else "", event_of_message(message, None)
+        run = run_start(locked, sender, message, continues=None, stop_mode=mode, after=told)
+        asked_recorded(run)
+        return run
 
 
 def message_edit(*, message: Message, actor: User, text: str) -> Message:

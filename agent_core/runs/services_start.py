@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from agent_core import faults
 from agent_core.runs.claims import run_next
@@ -19,8 +20,10 @@ from agent_core.runs.errors import NotFound, RunRefused
 from agent_core.runs.journal import conversation_lock, event_of_run, events_write
 from agent_core.runs.models import Conversation, Event, Message, Run
 from agent_core.runs.queue import run_send_after_commit
+from agent_core.runs.recording import pushed_recorded
 from agent_core.runs.settling import unknown_settle
 from agent_core.runs.states import RUN_WORKING, RunState
+from reviews.audit.words import Action
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +64,12 @@ INSERT INTO runs_run (
 FROM line RETURNING state, enqueued_at
 """
 """Stores a run behind those before it, or as one that is sent to its queue now."""
+
+
+_CHECKING: Final = gettext_lazy(
+    "A part of this request is still being checked. A message here tells how it ended; until then "
+    "nothing is tried again, so that nothing is done twice."
+)
 
 
 def run_start(
@@ -141,12 +150,15 @@ def run_requeue(*, run: Run, actor: User) -> Run:
     """
     if not (actor.is_active and actor.has_perm(OPERATE)):
         raise NotFound
-    again = _run_again(run, REQUEUED, _("Only a request that was set aside can be requeued."))
+    said = _("Only a request that was set aside can be requeued.")
+    again = _run_again(run, REQUEUED, said, operator=actor)
     logger.warning("run.requeued", extra={"run": str(run.pk), "actor": actor.pk})
     return again
 
 
-def _run_again(run: Run, states: frozenset[RunState], otherwise: str) -> Run:
+def _run_again(
+    run: Run, states: frozenset[RunState], otherwise: str, *, operator: User | None = None
+) -> Run:
     """Start the run that continues this one if it ended in one of the states, or return it.
 
     Raises:
@@ -160,16 +172,13 @@ def _run_again(run: Run, states: frozenset[RunState], otherwise: str) -> Run:
         if existing is not None:
             return existing
         if checking:
-            raise RunRefused(
-                _(
-                    "A part of this request is still being checked. A message here tells how it "
-                    "ended; until then nothing is tried again, so that nothing is done twice."
-                )
-            )
+            raise RunRefused(_CHECKING)
         if current.message.removed_at is not None or current.state not in states:
             raise RunRefused(otherwise)
         # What has taken several processes down begins where it takes nobody else along.
         suspect = current.state == RunState.PARKED
+        if operator is not None:
+            pushed_recorded(Action.RUN_REQUEUED, current, operator)
         return run_start(
             conversation,
             current.requester,

@@ -6,6 +6,13 @@ from django.db.models import TextChoices
 class Action(TextChoices):
     """One kind of thing that is recorded."""
 
+    MESSAGE_ASKED = "message.asked", "A person asked the assistant for something"
+    CALL_BLOCKED = "call.blocked", "A rule refused a step of the assistant"
+    RUN_PARKED = "run.parked", "A request was set aside"
+    RUN_PUSHED = "run.pushed", "An operator sent a request on"
+    RUN_REQUEUED = "run.requeued", "An operator let a request that was set aside go on"
+    TICKET_OPENED = "ticket.opened", "A ticket was opened"
+    TICKET_MOVED = "ticket.moved", "A ticket came into another state"
     REVIEW_PROPOSED = "review.proposed", "A decision was asked for"
     REVIEW_VIEWED = "review.viewed", "A review was opened, with its conversation"
     REVIEW_APPROVED = "review.approved", "Approved as it stood"

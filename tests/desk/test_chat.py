@@ -9,15 +9,12 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from agent_core.runs.models import Conversation, Message, Run
 from agent_core.runs.selectors import event_latest
-from desk.transcript import TURNS_SHOWN
 from exports.models import Export
 from payments.models import Payment
 from reviews.models import Review
@@ -329,59 +326,6 @@ def test_nothing_technical_is_read_in_the_chat_or_on_the_runs_page(
         assert not re.search(r"\b\w+_\w+\b", said), "a name of code"
         assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", said), "an identifier"
         assert not re.search(r"https?://|[{}]|\brefund\.x\b", said)
-
-
-@pytest.mark.parametrize("turns", [1, 12])
-def test_a_longer_conversation_takes_no_more_queries(
-    turns: int, enter: Enter, talk: Conversation
-) -> None:
-    for turn in range(turns):
-        run = asked(talk, f"find {turn}")
-        called(run)
-        ended(run)
-    client = enter(talk.owner)
-    page(client, talk)
-    with CaptureQueriesContext(connection) as queries:
-        page(client, talk)
-    assert len(queries) <= 24
-
-
-def test_a_long_conversation_is_read_page_by_page_and_nothing_of_it_is_lost(
-    enter: Enter, talk: Conversation
-) -> None:
-    for turn in range(2 * TURNS_SHOWN + 1):
-        ended(asked(talk, f"question {turn} it is"), answer=f"Answer {turn} it is.")
-    client, address = enter(talk.owner), reverse("chat", args=[talk.pk])
-    read: list[list[int]] = []
-    while address:
-        html = client.get(address).content.decode()
-        told = words(html.partition('id="transcript"')[2])
-        questions = [int(each) for each in re.findall(r"question (\d+) it is", told)]
-        assert [int(each) for each in re.findall(r"Answer (\d+) it is", told)] == questions
-        assert ("js/chat.js" in html) == (not read)
-        read.insert(0, questions)
-        found = re.search(r'href="([^"]*\?before=\d+)"', html)
-        address = found[1] if found else ""
-    assert [len(questions) for questions in read] == [1, TURNS_SHOWN, TURNS_SHOWN]
-    assert [each for some in read for each in some] == list(range(2 * TURNS_SHOWN + 1))
-
-
-@pytest.mark.parametrize("odd", ["-1", "x", "9" * 30, "²"])
-def test_an_odd_position_shows_the_latest_turns(enter: Enter, talk: Conversation, odd: str) -> None:
-    ended(asked(talk, "find it"), answer="Found it.")
-    client = enter(talk.owner)
-    answer = client.get(reverse("chat", args=[talk.pk]), {"before": odd})
-    assert "Found it." in answer.content.decode()
-
-
-def test_what_waits_for_a_person_stays_on_the_page_however_much_was_said_since(
-    enter: Enter, talk: Conversation, review: Review
-) -> None:
-    for turn in range(TURNS_SHOWN + 1):
-        ended(asked(talk, f"find {turn}"), answer="Found it.")
-    html = page(enter(talk.owner), talk)
-    assert f'id="review-{review.pk}"' in html
-    assert "find 0" not in html
 
 
 def test_a_card_waits_after_a_reload_and_a_new_message_runs_beside_it(

@@ -24,6 +24,8 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "processor.look_again": "tests/payments/test_settling.py",
     # A refusal changes nothing that a turn goes on from; its row stands or the person tries again.
     "review.refusal": "tests/audit/test_recorded.py",
+    # Work of people on tickets, no part of a turn.
+    "ticket.move": "tests/tickets/test_create.py",
     # No part of a turn: what is written and not chained is chained by the next tick.
     "audit.chain": "tests/audit/test_chain.py",
     # Mends what no crash leaves behind: a decision and the run's waking are one transaction.

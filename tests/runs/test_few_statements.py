@@ -29,7 +29,7 @@ def test_a_message_looks_once_whether_it_was_sent_before_and_tells_everything_at
         )
 
     looks = ["SELECT", "SELECT"]
-    assert statements(sent) == [*looks, "INSERT", "UPDATE", "WITH", "INSERT"]
+    assert statements(sent) == [*looks, "INSERT", "UPDATE", "WITH", "INSERT", "INSERT"]
     assert [event.kind for event in Event.objects.all()] == ["message", "run"]
 
 

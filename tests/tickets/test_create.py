@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from agent_core.contract import outcome_read
 from agent_core.errors import StaleAttempt
 from agent_core.policy import Proposal, verdict_of
+from reviews.audit.models import Entry
 from tests.tickets.conftest import OTHER_TEAM, PAYMENT, TEAM, Context, person
 from tickets import services
 from tickets.errors import MoveRefused, NotFound, TicketRefused
@@ -107,11 +108,15 @@ def test_a_ticket_that_another_worker_opened_meanwhile_is_the_answer(
     assert artifact["already_applied"] is True
 
 
-def test_a_ticket_takes_one_look_and_one_insert(context: Context) -> None:
+def test_a_ticket_takes_one_look_one_insert_and_its_entry_in_the_audit(context: Context) -> None:
     with CaptureQueriesContext(connection) as sent:
         ticket_create(context(), subject="Box crushed")
     said = [query["sql"].split()[0] for query in sent.captured_queries]
-    assert [word for word in said if word in ("SELECT", "INSERT", "UPDATE")] == ["SELECT", "INSERT"]
+    assert [word for word in said if word in ("SELECT", "INSERT", "UPDATE")] == [
+        "SELECT",
+        "INSERT",
+        "INSERT",
+    ]
 
 
 def test_another_subject_payment_or_conversation_is_another_ticket(context: Context) -> None:
@@ -275,6 +280,12 @@ def test_a_ticket_moves_only_where_its_state_lets_it(context: Context, ana: User
     with pytest.raises(MoveRefused):
         ticket_move(ticket=ticket, actor=ana, to=State.PENDING)
     assert ticket_move(ticket=ticket, actor=ana, to=State.OPEN).state == "open"
+    said = Entry.objects.filter(subject_id=str(ticket.pk)).order_by("id")
+    assert [(row.action, row.actor_kind, row.before, row.after) for row in said] == [
+        ("ticket.opened", "assistant", {}, {}),
+        ("ticket.moved", "person", {"state": "open"}, {"state": "closed"}),
+        ("ticket.moved", "person", {"state": "closed"}, {"state": "open"}),
+    ]
 
 
 def test_a_note_has_a_text(context: Context, ana: User) -> None:
