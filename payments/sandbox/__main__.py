@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import threading
 from pathlib import Path
 
 from payments.sandbox.books import Books
+from payments.sandbox.events import hook_set
 from payments.sandbox.server import Sandbox
 
 
@@ -21,12 +23,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--ready-file", type=Path, help="gets the address once it answers")
     parser.add_argument("--hold", type=float, default=30.0, help="seconds a slow line is held")
     parser.add_argument("--control", action="store_true", help="tests only: faults and books")
+    parser.add_argument("--hook", default="", help="the address that events are sent to")
     options = parser.parse_args(arguments)
+    secret = os.environ.get("STRIPE_WEBHOOK_SECRET", "").partition(",")[0].strip()
+    if options.hook and not secret:
+        print("--hook needs a secret to sign with, in STRIPE_WEBHOOK_SECRET.", file=sys.stderr)
+        return 1
     try:
+        books = Books(options.store)
+        with books.transaction() as db:
+            hook_set(db, options.hook, secret)
         server = Sandbox(
             options.host,
             options.port,
-            Books(options.store),
+            books,
             hold=options.hold,
             control=options.control,
         )
@@ -41,6 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.ready_file:
         _tell(options.ready_file, f"http://{host!s}:{port}")
     server.serve_forever(poll_interval=0.1)
+    server.deliveries.end()
     server.server_close()
     return 0
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from payments.sandbox import shapes
+from payments.sandbox import events, shapes
 from payments.sandbox.shapes import Answer, Shape, refused
 from payments.sandbox.tokens import DISPUTED, earlier_of, fault_of
 
@@ -61,7 +61,13 @@ _TABLES: Final = (
     "lost",
     "faults",
     "requests",
+    "events",
+    "hook",
 )
+_PAYMENT_EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "succeeded": ("payment_intent.succeeded",),
+    "requires_payment_method": ("payment_intent.payment_failed",),
+}
 SHAPES: Final[Mapping[str, Callable[[sqlite3.Row], Shape]]] = {
     "payment_intents": shapes.payment,
     "refunds": shapes.refund,
@@ -78,7 +84,7 @@ class Books:
         self._db.row_factory = sqlite3.Row
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA foreign_keys = ON")
-        self._db.executescript(_SCHEMA)
+        self._db.executescript(_SCHEMA + events.SCHEMA)
         for table, names in _LATER.items():
             there = {row["name"] for row in self._db.execute(f"PRAGMA table_info({table})")}
             for name in set(names) - there:
@@ -167,7 +173,8 @@ class Books:
                 for table, shape in SHAPES.items()
             }
             requests = [dict(row) for row in db.execute("SELECT route, key FROM requests")]
-        return {**kept, "requests": requests}
+            told = events.events_read(db)
+        return {**kept, "requests": requests, "events": told}
 
     def get(self, name: str, expand: Collection[str] = ()) -> Answer:
         """Return one object by its name, whatever it is."""
@@ -223,7 +230,8 @@ def pay(db: sqlite3.Connection, **facts: Any) -> Shape:
     name = f"pi_{secrets.token_hex(12)}"
     _enter(db, name, **facts)
     row = db.execute("SELECT * FROM payment_intents WHERE id = ?", (name,)).fetchone()
-    return shapes.payment(row)
+    told = _PAYMENT_EVENTS.get(row["status"], ())
+    return events.noted(db, shapes.payment(row), *told)
 
 
 def give_back(
@@ -241,7 +249,11 @@ def give_back(
     db.execute(
         "UPDATE payment_intents SET refunded = refunded + ? WHERE id = ?", (amount, payment["id"])
     )
-    return shapes.refund(db.execute("SELECT * FROM refunds WHERE id = ?", (name,)).fetchone())
+    charge = _shape(db, shapes.charge_name(payment["id"]))
+    if charge is not None and not pending:
+        events.noted(db, charge, "charge.refunded")
+    row = db.execute("SELECT * FROM refunds WHERE id = ?", (name,)).fetchone()
+    return events.noted(db, shapes.refund(row), "refund.created")
 
 
 def refund_end(db: sqlite3.Connection, name: str, status: str, reason: str) -> Shape | None:
@@ -256,7 +268,10 @@ def refund_end(db: sqlite3.Connection, name: str, status: str, reason: str) -> S
     if status != "succeeded":
         query = "UPDATE payment_intents SET refunded = refunded - ? WHERE id = ?"
         db.execute(query, (row["amount"], row["payment_intent"]))
-    return _shape(db, name)
+    late = ("refund.failed",) if status == "failed" else ()
+    told = ("refund.updated", "charge.refund.updated", *late)
+    row = db.execute("SELECT * FROM refunds WHERE id = ?", (name,)).fetchone()
+    return events.noted(db, shapes.refund(row), *told)
 
 
 def dispute_open(db: sqlite3.Connection, payment: sqlite3.Row, reason: str, status: str) -> Shape:
@@ -267,19 +282,36 @@ def dispute_open(db: sqlite3.Connection, payment: sqlite3.Row, reason: str, stat
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
         (name, payment["id"], payment["amount"], payment["currency"], reason, status, _now()),
     )
-    return shapes.dispute(db.execute("SELECT * FROM disputes WHERE id = ?", (name,)).fetchone())
+    row = db.execute("SELECT * FROM disputes WHERE id = ?", (name,)).fetchone()
+    taken = () if status.startswith("warning_") else ("charge.dispute.funds_withdrawn",)
+    return events.noted(db, shapes.dispute(row), "charge.dispute.created", *taken)
 
 
 def dispute_close(db: sqlite3.Connection, name: str, status: str) -> Shape | None:
     """Let a dispute end."""
     db.execute("UPDATE disputes SET status = ? WHERE id = ?", (status, name))
-    return _shape(db, name)
+    shape = _shape(db, name)
+    back = ("charge.dispute.funds_reinstated",) if status == "won" else ()
+    return shape and events.noted(db, shape, "charge.dispute.closed", *back)
 
 
 def holds_refunds(db: sqlite3.Connection, payment_intent: str) -> bool:
     """Tell whether a dispute keeps a payment from being refunded; an inquiry does not."""
     rows = db.execute("SELECT * FROM disputes WHERE payment_intent = ?", (payment_intent,))
     return not all(shapes.dispute(row)["is_charge_refundable"] for row in rows)
+
+
+def tampered(db: sqlite3.Connection, name: str, values: Mapping[str, str]) -> Shape | None:
+    """Let an object read otherwise than it came to be; without values it was never there."""
+    table = {"pi": "payment_intents", "re": "refunds", "dp": "disputes"}[name[:2]]
+    if not values:
+        db.execute(f"DELETE FROM {table} WHERE id = ?", (name,))  # noqa: S608 - names of ours
+        return {}
+    find(db, name)
+    for column in values.keys() & {"amount", "currency", "created", "status"}:
+        query = f"UPDATE {table} SET {column} = ? WHERE id = ?"  # noqa: S608 - names of ours
+        db.execute(query, (values[column], name))
+    return _shape(db, name)
 
 
 def _shape(db: sqlite3.Connection, name: str) -> Shape | None:

@@ -7,6 +7,10 @@
 | `refunds` | the refund `id` ends, or fails late: `status`, `failure_reason` |
 | `disputes` | the payment `payment_intent` is disputed: `reason`, `status` |
 | `disputes/close` | the dispute `id` ends: `status` |
+| `hook` | events go to `url`, signed with `secret`; an empty `url` ends it |
+| `hook/play` | they are `held` (1 or 0), go out `backwards`, or each in `copies` |
+| `alter` | the object `id` reads otherwise: `amount`, `currency`, `created`, `status` |
+| `gone` | the object `id` was never there |
 | `forget-keys`, `clear` | every key is forgotten; everything is |
 """
 
@@ -15,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from payments.sandbox import books
+from payments.sandbox import books, events
 from payments.sandbox.books import Books
 from payments.sandbox.shapes import Answer, Shape, refused
 
@@ -51,6 +55,12 @@ def controlled(store: Books, path: str, form: Mapping[str, str]) -> Answer:
         store.forget_keys()
     elif name == "clear":
         store.clear()
+    elif name in ("hook", "hook/play"):
+        with store.transaction() as db:
+            if name == "hook":
+                events.hook_set(db, form["url"], form["secret"])
+            else:
+                events.hook_play(db, form)
     else:
         shape = _happened(store, name, form)
         return _UNHEARD_OF if shape is None else Answer(200, shape)
@@ -73,4 +83,6 @@ def _happened(store: Books, name: str, form: Mapping[str, str]) -> Shape | None:
             return books.dispute_open(db, payment, reason, form.get("status", "needs_response"))
         if name == "disputes/close":
             return books.dispute_close(db, form["id"], form["status"])
+        if name in ("alter", "gone"):
+            return books.tampered(db, form["id"], {n: v for n, v in form.items() if n != "id"})
     return None

@@ -21,6 +21,7 @@ from urllib.parse import parse_qsl, urlsplit
 from payments.sandbox import rules
 from payments.sandbox.books import SHAPES, Books
 from payments.sandbox.control import BEFORE, BROKEN, controlled
+from payments.sandbox.events import Deliveries
 from payments.sandbox.shapes import Answer, refused
 from payments.sandbox.tokens import SLOW_COMMITTED, SLOW_LOST, fault_of
 
@@ -46,6 +47,8 @@ class Sandbox(ThreadingHTTPServer):
         self._working: set[str] = set()
         self._working_lock = threading.Lock()
         super().__init__((host, port), Handler)
+        self.deliveries = Deliveries(books.transaction)
+        self.deliveries.start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of clients that did not wait; that is what some of them are here for."""
@@ -107,7 +110,8 @@ class Handler(BaseHTTPRequestHandler):
         form = dict(parse_qsl(self.rfile.read(length).decode("utf-8", "replace")))
         path = urlsplit(self.path).path
         if path.startswith("/control/") and self.server.control:
-            return self._say(controlled(self.server.books, path, form))
+            self._say(controlled(self.server.books, path, form))
+            return self.server.deliveries.wake()
         work = _WORK.get(path)
         if work is None:
             return self._say(_NOWHERE)
@@ -153,6 +157,8 @@ class Handler(BaseHTTPRequestHandler):
                 answer = books.answer_once(key, request, work)
         else:
             answer = books.answer_once(key, request, _failing(fault, work))
+        # An event need not wait for the reply of the request that made it happen.
+        self.server.deliveries.wake()
         if saved == SLOW_COMMITTED and first:
             return self._hang()
         return self._told(fault, answer)

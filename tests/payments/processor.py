@@ -79,6 +79,22 @@ class Processor:
         """Let a dispute end, "won" or "lost"."""
         self._control("disputes/close", {"id": dispute_ref, "status": status})
 
+    def hook(self, url: str, secret: str) -> None:
+        """Let events be sent there, signed with this."""
+        self._control("hook", {"url": url, "secret": secret})
+
+    def hook_play(self, **how: int) -> None:
+        """Hold events back, turn their order round, or send each several times."""
+        self._control("hook/play", {name: str(value) for name, value in how.items()})
+
+    def alter(self, name: str, **values: str | int) -> None:
+        """Let an object read otherwise than it came to be."""
+        self._control("alter", {"id": name} | {key: str(value) for key, value in values.items()})
+
+    def lose(self, name: str) -> None:
+        """Let an object never have been there."""
+        self._control("gone", {"id": name})
+
     def forget_keys(self) -> None:
         """Let a day pass for every key."""
         self._control("forget-keys", {})

@@ -1,0 +1,1 @@
+"""What the processor tells by itself, and its books held against ours."""
