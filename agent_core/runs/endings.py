@@ -74,7 +74,7 @@ def run_end(
             _calls_close(run)
         record = _record_write(run, end)
         if end.rule == "parked":
-            parked_recorded(run, str(end.evidence["reference"]))
+            parked_recorded(run, str(end.evidence.get("reference", "")))
         said = _answer_write(run, end)
         events_write([*said, event_of_run(run), _event_of_stop(run, record)])
         if line_waits:

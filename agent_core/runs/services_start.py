@@ -172,7 +172,7 @@ def _run_again(
         if existing is not None:
             return existing
         if checking:
-            raise RunRefused(_CHECKING)
+            raise RunRefused(str(_CHECKING))
         if current.message.removed_at is not None or current.state not in states:
             raise RunRefused(otherwise)
         # What has taken several processes down begins where it takes nobody else along.

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from agent_core.runs.models import Message
 from agent_core.runs.wording import refusal
+from desk.amounts import field_shown
 from desk.reach import review_or_404
 from desk.reviewing import Refused, card_of, open_for
 from desk.settlement import settlement_of
@@ -125,7 +126,12 @@ def _forms(found: Review, refused: Refused) -> dict[str, Any]:
     field = refused.field if refused.field in shown else ""
     return {
         "fields": [
-            {"name": name, "value": change.get(name, text)} for name, text in fields.items()
+            {"name": name, "value": change.get(name, field_shown(name, text, found.currency))}
+            for name, text in fields.items()
+        ],
+        "changes": [
+            (name, field_shown(name, str(text), found.currency))
+            for name, text in found.changes.items()
         ],
         "change": change,
         "reject": reject,

@@ -53,7 +53,7 @@ class Refunded:
         with self.books.transaction() as db:
             payment = find(db, self.desk.payment.processor_ref)
             assert payment is not None
-            return str(give_back(db, payment, amount, '{"intent": "the-same"}')["id"])
+            return str(give_back(db, payment, amount, '{"intent": "the-same"}', "")["id"])
 
     def end(self) -> None:
         """End the run as the product does, by hand."""

@@ -50,7 +50,7 @@ def test_production_with_stripe_names_the_key_that_is_missing() -> None:
 
 
 def test_nothing_but_the_telemetry_is_set_in_the_library_for_the_whole_process() -> None:
-    assert StripeGateway().find
+    StripeGateway()
     assert library.enable_telemetry is False
     assert library.api_key is None
     assert library.max_network_retries == 2
