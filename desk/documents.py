@@ -1,8 +1,12 @@
-"""Receipts and invoices as sheets for the customer: looked up within the reader's teams."""
+"""What a reference of money leads to: looked up within the reader's teams, told in their language.
+
+The customer's own document, in the customer's language, is a record of `payments.receipts`.
+"""
 
 from dataclasses import dataclass, field
 
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.http import Http404
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -34,24 +38,33 @@ class Sheet:
         return {"good": "check", "bad": "cross", "warn": "clock"}.get(self.tone, "file")
 
 
-def sheet_of(user: User, reference: str) -> Sheet:
-    """Return the document of a reference.
+def record_of(user: User, reference: str) -> Payment | Refund | Invoice:
+    """Return what a reference or the number of a document names.
 
     Raises: Http404 when there is none, or it is of another team, or the reader may see no customer.
     """
-    teams = scope_of(user)
-    key = reference.upper()
+    teams, key = scope_of(user), reference.upper()
     if user.has_perm(VIEW_RIGHT):
         payment = Payment.objects.select_related("customer", "method", "invoice")
-        if paid := payment.filter(reference=key, customer__team_id__in=teams).first():
-            return _payment_sheet(paid)
-        refund = Refund.objects.select_related("payment__customer", "payment__method")
-        if back := refund.filter(reference=key, payment__customer__team_id__in=teams).first():
-            return _refund_sheet(back)
+        named = Q(reference=key) | Q(document__number=key)
+        if paid := payment.filter(named, customer__team_id__in=teams).first():
+            return paid
+        refund = Refund.objects.select_related(
+            "payment__customer", "payment__method", "payment__invoice"
+        )
+        if back := refund.filter(named, payment__customer__team_id__in=teams).first():
+            return back
         invoice = Invoice.objects.select_related("customer")
         if owed := invoice.filter(reference=key, customer__team_id__in=teams).first():
-            return _invoice_sheet(owed)
+            return owed
     raise Http404
+
+
+def sheet_of(record: Payment | Refund | Invoice) -> Sheet:
+    """Return what staff read about it."""
+    if isinstance(record, Payment):
+        return _payment_sheet(record)
+    return _refund_sheet(record) if isinstance(record, Refund) else _invoice_sheet(record)
 
 
 def _payment_sheet(payment: Payment) -> Sheet:

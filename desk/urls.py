@@ -36,6 +36,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("operator/runs/<uuid:run_id>/push/", operator.push, name="operator-push"),
     path("operator/runs/<uuid:run_id>/requeue/", operator.requeue, name="operator-requeue"),
     path("documents/<str:reference>/", documents.document, name="document"),
+    path("documents/<str:reference>/pdf/", documents.document_file, name="document-file"),
     path("tickets/", tickets.tickets, name="tickets"),
     path("tickets/<str:reference>/", tickets.ticket, name="ticket"),
     path("articles/", articles.articles, name="articles"),

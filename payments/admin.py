@@ -12,6 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from payments.models import Customer, Intent, Invoice, Payment, PaymentMethod, Refund, Team
 from payments.money import Money, money_format
+from payments.receipts.models import Document
+from payments.receipts.services import content_of
 from payments.selectors import scope_of
 from reviews.audit.recorded import Recorded
 
@@ -149,6 +151,24 @@ class RefundAdmin(ReadOnlyAdmin):
         "settled_at",
         "processor_ref",
     )
+
+
+@admin.register(Document)
+class DocumentAdmin(ReadOnlyAdmin):
+    """The documents that customers got, as they were issued."""
+
+    team_path = "customer__team"
+    list_display = ("number", "kind", "customer", "total", "language", "issued_at")
+    ordering = ("-issued_at", "number")
+    list_filter = ("kind", "year", "language")
+    list_select_related = ("customer",)
+    search_fields = ("number", "payment__reference", "refund__reference", "customer__reference")
+    fields = ("number", "kind", "customer", "payment", "refund", "total", "language", "issued_at")
+
+    @admin.display(description=_("Amount"))
+    def total(self, row: Document) -> str:
+        """Return the amount as it stands on the document."""
+        return content_of(row)["total"]
 
 
 @admin.register(Intent)

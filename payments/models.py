@@ -80,7 +80,10 @@ class PaymentMethod(models.Model):
 
 
 class Invoice(models.Model):
-    """What a customer owes; charged in full or not at all."""
+    """What a customer owes; charged in full or not at all.
+
+    `tax_minor` is the tax that `amount_minor` contains, at a rate in hundredths of a percent.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     reference = models.CharField(max_length=40, unique=True)
@@ -88,6 +91,8 @@ class Invoice(models.Model):
     description = models.CharField(max_length=300, blank=True)
     amount_minor = models.BigIntegerField()
     currency = models.CharField(max_length=3)
+    tax_minor = models.BigIntegerField(null=True, blank=True)
+    tax_rate_basis_points = models.PositiveIntegerField(null=True, blank=True)
     state = models.CharField(max_length=20, choices=InvoiceState.choices, default=InvoiceState.OPEN)
     issued_on = models.DateField()
     due_on = models.DateField()
@@ -98,6 +103,15 @@ class Invoice(models.Model):
             models.CheckConstraint(condition=CURRENCY, name="invoice_currency_code"),
             models.CheckConstraint(
                 condition=Q(state__in=InvoiceState.values), name="invoice_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(tax_minor=None, tax_rate_basis_points=None)
+                | Q(
+                    tax_minor__gte=0,
+                    tax_minor__lte=F("amount_minor"),
+                    tax_rate_basis_points__lte=10_000,
+                ),
+                name="invoice_tax_within_amount",
             ),
         )
         indexes = (models.Index(fields=["customer", "state"], name="invoice_by_customer"),)

@@ -39,9 +39,12 @@ _DECIDES: Final = (
     "payments.view_intent",
     "payments.view_decline_code",
 )
-_SEES_RECORDS: Final = tuple(
-    f"payments.view_{name}"
-    for name in ("team", "paymentmethod", "invoice", "payment", "refund", "intent")
+_SEES_RECORDS: Final = (
+    *(
+        f"payments.view_{name}"
+        for name in ("team", "paymentmethod", "invoice", "payment", "refund", "intent")
+    ),
+    "receipts.view_document",
 )
 ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     AGENTS: _ASKS,

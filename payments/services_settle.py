@@ -23,6 +23,7 @@ from payments.gateways.classes import AnswerClass, reason_of
 from payments.locks import intent_lock, target_lock
 from payments.models import Intent, IntentCall, Invoice, Payment, PaymentMethod, Refund
 from payments.money import Money
+from payments.receipts.services import receipt_issue, refund_receipt_issue
 from payments.recording import acting, intent_recorded
 from payments.references import payment_reference
 from payments.results import Reason
@@ -186,6 +187,7 @@ def _settle_charge(
     Invoice.objects.filter(
         pk=invoice.pk, state__in=states_before(INVOICE_MOVES, InvoiceState.PAID)
     ).update(state=InvoiceState.PAID)
+    receipt_issue(payment)
     return result | {
         "code": code_of(Operation.CHARGE, "completed"),
         "reference": payment.reference,
@@ -200,10 +202,12 @@ def _settle_refund(
     Refund.objects.filter(intent=intent, state__in=states_before(REFUND_MOVES, state)).update(
         state=state, processor_ref=reply.processor_ref, settled_at=now
     )
-    succeeded = state == RefundState.SUCCEEDED
+    refund, succeeded = Refund.objects.get(intent=intent), state == RefundState.SUCCEEDED
+    if succeeded:
+        refund_receipt_issue(refund)
     return {
         "target": payment.reference,
-        "reference": Refund.objects.get(intent=intent).reference if succeeded else "",
+        "reference": refund.reference if succeeded else "",
         "code": code_of(Operation.REFUND, "completed" if succeeded else reply.failure),
         "left_minor": payment_left(payment),
     }

@@ -9,6 +9,7 @@ from config.settings.database import *
 from config.settings.exports import *
 from config.settings.logging import *
 from config.settings.payments import *
+from config.settings.receipts import *
 from config.settings.tasks import *
 from config.settings.web import *
 
@@ -33,6 +34,7 @@ INSTALLED_APPS = [
     "reviews",
     "reviews.audit",
     "payments",
+    "payments.receipts",
     "tickets",
     "knowledge",
     "exports",

@@ -38,6 +38,9 @@ LOGGING = {
         "multiprocessing": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
         # At INFO this one names addresses with every request to the model or the processor.
         "httpx": {"level": "WARNING"},
+        # And these tell of each table of each font, with every PDF.
+        "fontTools": {"level": "WARNING"},
+        "fpdf": {"level": "WARNING"},
         # At DEBUG these print whole requests: what people and customers have written.
         "groq": {"level": "WARNING"},
         "stripe": {"level": "WARNING"},

@@ -1,23 +1,60 @@
 """Documents that references lead to: receipts, invoices, one export."""
 
+from babel import Locale
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.http import content_disposition_header
+from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from desk.documents import sheet_of
+from desk.documents import record_of, sheet_of
 from desk.reach import export_or_404
 from desk.transcript import export_card
 from desk.views.people import person
+from payments.currencies import locale_of
+from payments.models import Invoice, Payment, Refund
+from payments.receipts.as_html import document_html
+from payments.receipts.as_pdf import document_pdf
+from payments.receipts.models import Document
+from payments.receipts.services import document_of
+from reviews.audit.services import Subject, audit_write
+from reviews.audit.services import person as by_person
+from reviews.audit.words import Action
 
 
 @never_cache
 @login_required
 @require_safe
 def document(request: HttpRequest, reference: str) -> HttpResponse:
-    """Show a receipt or an invoice as a sheet that prints well."""
-    return render(request, "desk/document.html", {"sheet": sheet_of(person(request), reference)})
+    """Show what staff read about a reference, and the customer's document beside it."""
+    user = person(request)
+    record = _record_or_404(user, reference)
+    issued = None if isinstance(record, Invoice) else document_of(record)
+    shown: dict[str, object] = {"sheet": sheet_of(record), "document": issued}
+    if issued:
+        shown |= {"html": document_html(issued), "language": _language_name(issued)}
+        _recorded(Action.DOCUMENT_VIEWED, user, issued)
+    return render(request, "desk/document.html", shown)
+
+
+@never_cache
+@login_required
+@require_safe
+def document_file(request: HttpRequest, reference: str) -> HttpResponse:
+    """Hand out the customer's document as a PDF."""
+    user = person(request)
+    record = _record_or_404(user, reference)
+    issued = None if isinstance(record, Invoice) else document_of(record)
+    if issued is None:
+        raise Http404
+    _recorded(Action.DOCUMENT_DOWNLOADED, user, issued)
+    answer = HttpResponse(document_pdf(issued), content_type="application/pdf")
+    name = content_disposition_header(as_attachment=True, filename=f"{issued.number}.pdf")
+    answer.headers["Content-Disposition"] = str(name)
+    return answer
 
 
 @never_cache
@@ -27,3 +64,23 @@ def export(request: HttpRequest, reference: str) -> HttpResponse:
     """Show one export of this person with its file or its progress."""
     found = export_or_404(person(request), reference)
     return render(request, "desk/export.html", {"export": export_card(found)})
+
+
+def _record_or_404(user: User, reference: str) -> Payment | Refund | Invoice:
+    try:
+        return record_of(user, reference)
+    except Http404:
+        denied = Subject("receipts.document", None, reference)
+        audit_write(Action.DOCUMENT_DENIED, actor=by_person(user), subject=denied)
+        raise
+
+
+def _recorded(action: Action, user: User, issued: Document) -> None:
+    subject = Subject("receipts.document", issued.pk, issued.number)
+    audit_write(action, actor=by_person(user), subject=subject)
+
+
+def _language_name(issued: Document) -> str:
+    """Return the name of the document's language in the reader's."""
+    reader: Locale = locale_of(get_language() or "en")
+    return locale_of(issued.language).get_display_name(reader) or issued.language

@@ -11,7 +11,9 @@ from django.urls import reverse
 
 from desk.views.stream import _last_seen
 from knowledge.models import Article
-from payments.models import Payment, Refund
+from payments.models import Customer, Payment, Refund
+from payments.receipts.models import Document
+from reviews.audit.models import Entry
 from tests.desk.conftest import Enter
 from tests.desk.test_chat import words
 
@@ -66,6 +68,53 @@ def test_a_failed_payment_is_no_receipt(enter: Enter, tom: User, payment: Paymen
     said = sheet(enter, tom, "PAY-7001")
     assert "Payment that failed PAY-7001 failed Not paid 25.00 EUR" in said
     assert "Receipt" not in said
+
+
+def test_the_customers_receipt_stands_beside_it_in_the_customers_language(
+    enter: Enter, tom: User, payment: Payment
+) -> None:
+    Customer.objects.update(language="de", name="<b>Ana</b>")
+    html = enter(tom).get(reverse("document", args=["PAY-7001"])).content.decode()
+    said = words(html)
+    assert "The customer’s document, in German Download PDF Quittung Nummer RCT-" in said
+    assert "Bezahlt 25,00 EUR" in said
+    assert "Paid 25.00 EUR" in said
+    assert '<article class="receipt" lang="de">' in html
+    assert '<dd dir="auto">&lt;b&gt;Ana&lt;/b&gt;</dd>' in html
+    number = Document.objects.get().number
+    assert number in sheet(enter, tom, number.lower())
+
+
+def test_the_pdf_is_handed_out_as_a_file_and_recorded(
+    enter: Enter, tom: User, dana: User, payment: Payment
+) -> None:
+    address = reverse("document-file", args=["PAY-7001"])
+    answer = enter(tom).get(address)
+    number = Document.objects.get().number
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "application/pdf"
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{number}.pdf"'
+    assert "no-store" in answer.headers["Cache-Control"]
+    assert answer.content.startswith(b"%PDF-")
+    assert enter(tom).get(address).content == answer.content
+    enter(tom).get(reverse("document", args=["PAY-7001"]))
+    assert enter(dana).get(address).status_code == 404
+    rows = Entry.objects.filter(action__startswith="document.").order_by("id")
+    assert list(rows.values_list("action", "actor_name", "reference")) == [
+        ("document.downloaded", "tom", number),
+        ("document.downloaded", "tom", number),
+        ("document.viewed", "tom", number),
+        ("document.denied", "dana", "PAY-7001"),
+    ]
+
+
+@pytest.mark.parametrize("reference", ["INV-7001", "REF-7001", "PAY-9999"])
+def test_what_has_no_document_of_the_customer_has_no_file(
+    reference: str, enter: Enter, tom: User, refund: Refund
+) -> None:
+    Refund.objects.update(state="sending")
+    assert enter(tom).get(reverse("document-file", args=[reference])).status_code == 404
+    assert not Document.objects.exists()
 
 
 def test_who_may_see_no_customer_finds_no_document(

@@ -60,7 +60,12 @@ def rows(north: North, export: Export) -> dict[str, list[dict[str, Any]]]:
         "review_id": north.review.pk,
         "export_id": export.pk,
     }
-    by_reference = {"document": references, "ticket": ["TCK-7001"], "export": ["EXP-7001"]}
+    by_reference = {
+        "document": references,
+        "document-file": references[:2],
+        "ticket": ["TCK-7001"],
+        "export": ["EXP-7001"],
+    }
     table: dict[str, list[dict[str, Any]]] = {}
     for name, converters in ROUTES.items():
         if name in SHARED:
@@ -133,7 +138,7 @@ def test_another_teams_people_find_nothing_and_change_nothing(
     assert not ReviewDecision.objects.filter(accepted=True).exists()
 
 
-LEAD_SEES = {"review", "review-card", "run", "api-decision", "document", "ticket"}
+LEAD_SEES = {"review", "review-card", "run", "api-decision", "document", "document-file", "ticket"}
 
 
 def test_the_lead_of_the_same_team_finds_no_conversation_but_the_reviews_page(

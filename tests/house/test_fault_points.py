@@ -18,6 +18,8 @@ NO_TURN = {
     "payments/samples/rows.py",
     # It deletes what no turn needs any more; what a death leaves, the next tick deletes.
     "agent_core/runs/retention.py",
+    # A page that is opened issues it; what a death leaves, the next opening issues.
+    "payments/receipts/services.py",
     # They read only: there is nothing to be lost.
     "exports/snapshot.py",
     "knowledge/selectors.py",

@@ -89,6 +89,8 @@ PLANTED = [
     Planted("in-payments", "payments/models.py", "import payments.selectors"),
     Planted("in-payments", "payments/services_refunds.py", "import payments.services_charges"),
     Planted("in-payments", "payments/stray.py", "import payments.models"),
+    Planted("in-receipts", "payments/receipts/content.py", "import payments.receipts.as_pdf"),
+    Planted("in-receipts", "payments/receipts/models.py", "import payments.receipts.services"),
     Planted("sandbox", "payments/sandbox/server.py", "import payments.models"),
     Planted("sandbox", "payments/sandbox/rules.py", "import django.conf"),
     Planted("in-reviews", "reviews/services.py", "import reviews.admin"),
@@ -174,7 +176,13 @@ def test_every_app_keeps_its_inner_order_by_contract() -> None:
         for container in item["containers"]
     }
     apps = {"payments", "reviews", "tickets", "knowledge", "exports", "agent_core.runs"}
-    assert ordered == {*apps, "reviews.audit", "agent_core", "agent_core.middleware"}
+    assert ordered == {
+        *apps,
+        "reviews.audit",
+        "payments.receipts",
+        "agent_core",
+        "agent_core.middleware",
+    }
 
 
 def test_the_contracts_hold_no_list_of_excused_imports() -> None:
