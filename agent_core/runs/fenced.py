@@ -37,7 +37,8 @@ WITH held AS (
 _TOLD: Final = """
 ), told AS (
     INSERT INTO runs_event (conversation_id, run_id, attempt, kind, payload, created_at)
-    SELECT going.conversation_id, going.id, going.attempt, event.kind, event.payload, %(now)s
+    SELECT going.conversation_id, going.id, going.attempt, event.kind, event.payload,
+        clock_timestamp()
     FROM going, ROWS FROM (
         jsonb_to_recordset(%(events)s::jsonb) AS (kind text, payload jsonb)
     ) WITH ORDINALITY AS event (kind, payload, place)

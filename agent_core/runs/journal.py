@@ -45,7 +45,8 @@ def conversation_free(conversation_id: UUID) -> bool:
 _EVENTS_INTO: Final = (
     "INSERT INTO runs_event (conversation_id, run_id, attempt, kind, payload, created_at) VALUES"
 )
-_EVENT: Final = "(%s, %s, %s, %s, %s, %s)"
+# By the database's clock, under the conversation's lock: times come in the order of the numbers.
+_EVENT: Final = "(%s, %s, %s, %s, %s, clock_timestamp())"
 
 
 def event_of(
@@ -58,7 +59,6 @@ def event_of(
         attempt=run.attempt if run else 0,
         kind=kind,
         payload=event_checked(kind, payload),
-        created_at=timezone.now(),
     )
 
 
@@ -74,7 +74,7 @@ def events_write(events: Sequence[Event]) -> None:
     with connection.cursor() as cursor:
         # Ten times a turn: by hand it costs a third of what the model's own insert does.
         cursor.execute(
-            " ".join([_EVENTS_INTO, ", ".join([_EVENT] * len(events)), "RETURNING id"]),
+            " ".join([_EVENTS_INTO, ", ".join([_EVENT] * len(events)), "RETURNING id, created_at"]),
             [
                 value
                 for event in events
@@ -84,12 +84,11 @@ def events_write(events: Sequence[Event]) -> None:
                     event.attempt,
                     event.kind,
                     json.dumps(event.payload),
-                    event.created_at,
                 )
             ],
         )
-        for event, (number,) in zip(events, cursor.fetchall(), strict=True):
-            event.pk = number
+        for event, (number, at) in zip(events, cursor.fetchall(), strict=True):
+            event.pk, event.created_at = number, at
     live.tick_after_commit(events[-1].conversation_id, events[-1].pk)
 
 

@@ -109,7 +109,7 @@ def test_a_takeover_that_is_not_committed_yet_is_waited_for(
 
 
 @pytest.mark.parametrize("name", sorted(set(WRITES) - {"model_ended"}))
-def test_what_is_told_waits_for_the_conversation_and_is_numbered_behind_whoever_had_it(
+def test_what_is_told_waits_for_the_conversation_and_comes_behind_whoever_had_it(
     host: DjangoHost, claimed: Run, call: Call, name: str
 ) -> None:
     with transaction.atomic():
@@ -119,8 +119,10 @@ def test_what_is_told_waits_for_the_conversation_and_is_numbered_behind_whoever_
         run_event(claimed)
         first = Event.objects.latest("pk")
     assert late.outcome() is None
-    assert Event.objects.latest("pk").kind == "call"
-    assert Event.objects.latest("pk").pk > first.pk
+    last = Event.objects.latest("pk")
+    assert last.kind == "call"
+    assert last.pk > first.pk
+    assert last.created_at > first.created_at
 
 
 def test_what_a_model_call_used_waits_for_no_conversation(host: DjangoHost, claimed: Run) -> None:
