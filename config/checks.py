@@ -21,6 +21,7 @@ def _dotted_paths() -> Iterator[tuple[str, str]]:
         "RUN_SCOPE",
         "REVIEW_DECIDED",
         "CONVERSATION_NOTICE",
+        "REFUND_FAILED_CASE",
         "CALL_SETTLED",
         "CALL_OUTCOME",
         "TICKET_PAYMENT_RESOLVER",
@@ -67,7 +68,7 @@ def model(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessag
 
 @register(TAG)
 def stripe(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """E005 to E007: Stripe without a usable key, with the wrong one, or over an open line."""
+    """E005 to E007, W002: Stripe without a usable key, over an open line, or unheard."""
     if settings.PAYMENT_GATEWAY != "stripe":
         return []
     key: str = settings.STRIPE_API_KEY
@@ -85,6 +86,11 @@ def stripe(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessa
     if not settings.DEMO and not settings.STRIPE_API_BASE.startswith("https://"):
         text = "STRIPE_API_BASE must be an https:// address in a deployment."
         found.append(Error(text, id="countersign.E007"))
+    if not settings.STRIPE_WEBHOOK_SECRET:
+        text = "Without STRIPE_WEBHOOK_SECRET no events of Stripe are taken: what fails days later"
+        found.append(
+            Warning(f"{text} is found by the daily comparison only.", id="countersign.W002")
+        )
     return found
 
 

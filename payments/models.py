@@ -14,13 +14,30 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from payments.states import (
+    DisputeState,
     IntentState,
     InvoiceState,
     MethodKind,
     Operation,
     PaymentState,
+    RefundOrigin,
     RefundState,
 )
+from payments.switches import Breaker, Pause
+
+__all__ = [
+    "Breaker",
+    "Customer",
+    "Dispute",
+    "Intent",
+    "IntentCall",
+    "Invoice",
+    "Pause",
+    "Payment",
+    "PaymentMethod",
+    "Refund",
+    "Team",
+]
 
 CURRENCY = Q(currency__regex=r"^[A-Z]{3}$")
 
@@ -197,25 +214,6 @@ class Intent(models.Model):
         return f"{self.get_operation_display()} {self.get_state_display()}"
 
 
-class Breaker(models.Model):
-    """How a gateway answers, for all processes: its streak of failures, and until when it rests.
-
-    `rests_until` is empty while new effects may begin. Once it has passed one of them may, until
-    `probe_until` is over. `refused_at`: since when the processor refuses our access.
-    """
-
-    gateway = models.CharField(max_length=40, primary_key=True)
-    failures = models.PositiveIntegerField(default=0)
-    since = models.DateTimeField(default=timezone.now)
-    rests_until = models.DateTimeField(null=True, blank=True)
-    probe_until = models.DateTimeField(null=True, blank=True)
-    refused_at = models.DateTimeField(null=True, blank=True)
-    refused_reference = models.CharField(max_length=20, blank=True)
-
-    def __str__(self) -> str:
-        return self.gateway
-
-
 class IntentCall(models.Model):
     """A call that wanted an intent: the one that made it and each that attached to it.
 
@@ -239,7 +237,10 @@ class IntentCall(models.Model):
 
 
 class Payment(models.Model):
-    """Money that a customer paid, or tried to."""
+    """Money that a customer paid, or tried to.
+
+    `disputed`: at least one dispute is open or lost, and the bank has `disputed_minor` of it.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     reference = models.CharField(max_length=40, unique=True)
@@ -257,6 +258,7 @@ class Payment(models.Model):
         max_length=20, choices=PaymentState.choices, default=PaymentState.SUCCEEDED
     )
     disputed = models.BooleanField(default=False)
+    disputed_minor = models.BigIntegerField(default=0, db_default=0)
     processor_ref = models.CharField(max_length=120, blank=True)
     paid_at = models.DateTimeField()
 
@@ -293,7 +295,10 @@ class Payment(models.Model):
 
 
 class Refund(models.Model):
-    """Money given back, or on its way. `review_id` is empty only for refunds of earlier days."""
+    """Money given back, or on its way; `next_look_at`: when it is asked about again.
+
+    `review_id` is empty for refunds of earlier days and for those made at the processor.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     reference = models.CharField(max_length=40, unique=True)
@@ -315,13 +320,33 @@ class Refund(models.Model):
         null=True,
         blank=True,
     )
+    origin = models.CharField(
+        max_length=20,
+        choices=RefundOrigin.choices,
+        default=RefundOrigin.DESK,
+        db_default=RefundOrigin.DESK,
+    )
     processor_ref = models.CharField(max_length=120, blank=True)
+    failure_code = models.CharField(max_length=60, blank=True, default="", db_default="")
     created_at = models.DateTimeField(default=timezone.now)
+    accepted_at = models.DateTimeField(null=True, blank=True)
     settled_at = models.DateTimeField(null=True, blank=True)
+    failed_at = models.DateTimeField(null=True, blank=True)
+    looks = models.PositiveIntegerField(default=0, db_default=0)
+    next_look_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = (
             models.CheckConstraint(condition=Q(amount_minor__gt=0), name="refund_amount_positive"),
+            models.CheckConstraint(
+                condition=Q(origin__in=RefundOrigin.values), name="refund_origin_known"
+            ),
+            # Only what the processor told of by name can have been made there.
+            models.CheckConstraint(
+                condition=~Q(origin=RefundOrigin.OUTSIDE)
+                | (Q(intent=None, review_id=None) & ~Q(processor_ref="")),
+                name="refund_outside_is_named",
+            ),
             models.CheckConstraint(condition=CURRENCY, name="refund_currency_code"),
             models.CheckConstraint(
                 condition=Q(state__in=RefundState.values), name="refund_state_known"
@@ -336,49 +361,39 @@ class Refund(models.Model):
                 name="refund_processor_ref_unique",
             ),
         )
-        indexes = (models.Index(fields=["payment", "state"], name="refund_by_payment"),)
+        indexes = (
+            models.Index(fields=["payment", "state"], name="refund_by_payment"),
+            models.Index(
+                fields=["next_look_at"],
+                condition=Q(state=RefundState.ACCEPTED),
+                name="refund_accepted_by_look",
+            ),
+        )
 
     def __str__(self) -> str:
         return self.reference
 
 
-class Pause(models.Model):
-    """A time in which operations let nothing new of an operation begin: who, when and why.
-
-    The row stays as it is once it is over; the one that is not over is the switch.
-    """
+class Dispute(models.Model):
+    """A customer's objection at their bank, as the processor tells of it; ours to read only."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    operation = models.CharField(max_length=20, choices=Operation.choices)
-    reason = models.CharField(max_length=300)
-    paused_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
-    paused_at = models.DateTimeField(default=timezone.now)
-    resumed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True
-    )
-    resumed_at = models.DateTimeField(null=True, blank=True)
-    resumed_reason = models.CharField(max_length=300, blank=True)
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes")
+    processor_ref = models.CharField(max_length=120, unique=True)
+    amount_minor = models.BigIntegerField()
+    currency = models.CharField(max_length=3)
+    state = models.CharField(max_length=20, choices=DisputeState.choices, default=DisputeState.OPEN)
+    created_at = models.DateTimeField(default=timezone.now)
+    closed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        ordering = ("-paused_at",)
-        permissions = (("pause_refunds", "Can pause all refunds and let them go on"),)
         constraints = (
-            models.UniqueConstraint(
-                fields=["operation"],
-                condition=Q(resumed_at=None),
-                name="pause_one_open_per_operation",
-            ),
+            models.CheckConstraint(condition=Q(amount_minor__gt=0), name="dispute_amount_positive"),
+            models.CheckConstraint(condition=CURRENCY, name="dispute_currency_code"),
             models.CheckConstraint(
-                condition=Q(operation__in=Operation.values), name="pause_operation_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(resumed_at=None, resumed_by=None)
-                | Q(resumed_at__isnull=False, resumed_by__isnull=False),
-                name="pause_resumed_by_someone",
+                condition=Q(state__in=DisputeState.values), name="dispute_state_known"
             ),
         )
 
     def __str__(self) -> str:
-        return f"{self.get_operation_display()} paused"
+        return f"{self.payment_id} {self.get_state_display()}"

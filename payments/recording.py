@@ -45,6 +45,22 @@ def intent_recorded(
     )
 
 
+def object_recorded(
+    action: Action,
+    actor: Actor,
+    *,
+    kind: str,
+    pk: UUID,
+    reference: str,
+    rule: str,
+    before: dict[str, Any],
+    after: dict[str, Any],
+) -> None:
+    """Write an entry about what the processor told of and no intent of ours asked for."""
+    subject = Subject(kind, pk, reference)
+    audit_write(action, actor=actor, subject=subject, rule=rule, before=before, after=after)
+
+
 def intent_wanted(intent: Intent) -> dict[str, Any]:
     """Return what an intent wants done."""
     return {

@@ -69,6 +69,10 @@ _SENTENCES: Final[Mapping[str, str]] = {
         "The payment processor refused the charge of {amount} for {target}. Nothing was charged."
     ),
     "refund.completed": gettext_noop("{amount} of {target} was refunded."),
+    "refund.accepted": gettext_noop(
+        "The payment processor has accepted the refund of {amount} for {target}. It is on its way; "
+        "the bank has not confirmed it yet."
+    ),
     "refund.being_checked": gettext_noop(
         "The refund of {amount} for {target} is being checked with the payment processor. "
         "You get a message here when it is settled."
@@ -111,6 +115,27 @@ def code_of(operation: str, failure: str) -> str:
 def sentence(code: str, amount: Money, target: str) -> str:
     """Say how it ended. `target` is the invoice's or the payment's reference."""
     return _(_SENTENCES[code]).format(amount=money_format(amount), target=target)
+
+
+def failed_later(amount: Money, target: str, reference: str) -> str:
+    """Say in a conversation that a refund has failed which had come to a good end."""
+    return _(
+        "The refund {reference} of {amount} for {target} has failed at the bank after the payment "
+        "processor had accepted it. The customer does not have the money, and it can be refunded "
+        "again. A ticket is open for it."
+    ).format(reference=reference, amount=money_format(amount), target=target)
+
+
+def case(amount: Money, target: str, reference: str) -> tuple[str, str]:
+    """Return subject and text of the ticket for a refund that failed after it was accepted."""
+    values = {"amount": money_format(amount), "target": target, "reference": reference}
+    subject = _("Refund {reference} of {amount} has failed at the bank")
+    body = _(
+        "The payment processor had accepted the refund {reference} of {amount} for {target}; the "
+        "bank has sent it back. The customer does not have the money. The amount counts as not "
+        "refunded again. Agree with the customer on how they get it, then ask for a new refund."
+    )
+    return subject.format(**values), body.format(**values)
 
 
 def notice(code: str, amount: Money, target: str, reference: str) -> str:

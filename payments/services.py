@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
@@ -17,6 +18,7 @@ from agent_core.errors import CountersignError
 from payments.models import Intent
 from payments.services_charges import charge_make
 from payments.services_intents import intent_claim, intent_try, intents_due
+from payments.services_observed import Change, observed, refunds_look
 from payments.services_pause import refunds_go_on, refunds_stop
 from payments.services_refunds import refund_make
 from payments.services_settle import notices_post, reply_store
@@ -24,11 +26,14 @@ from payments.settled import intent_outcome
 from payments.states import IntentState
 
 __all__ = [
+    "Change",
     "charge_make",
     "intent_settle",
     "intents_settle",
+    "observed",
     "refund_make",
     "refunds_go_on",
+    "refunds_look",
     "refunds_stop",
 ]
 
@@ -59,11 +64,21 @@ def intents_settle() -> int:
     """Settle what is due, and post what is owed to conversations; return how many were settled."""
     first = intents_due().order_by("next_try_at").values_list("pk", flat=True)[:MOST_A_TICK]
     settled = sum(intent_settle(intent_id=intent_id) for intent_id in list(first))
-    lately = timezone.now() - OWED_FOR
-    owed = Intent.objects.filter(calls__waiting=True, settled_at__gte=lately)
-    for intent in owed.distinct().order_by("settled_at")[:MOST_A_TICK]:
+    for intent in _owed().distinct().order_by("settled_at")[:MOST_A_TICK]:
         _tell(intent)
     return settled
+
+
+def _owed() -> QuerySet[Intent]:
+    """Select what ended lately and a conversation waits for, but not what a call still hears of.
+
+    The processor may tell of a try before its reply is here: its call then says it itself, and has
+    the time that it has to come back at all.
+    """
+    now = timezone.now()
+    lately = Q(settled_at__gte=now - OWED_FOR) | Q(refund__failed_at__gte=now - OWED_FOR)
+    heard = Q(unknown_at=None, next_try_at__gt=now)
+    return Intent.objects.filter(lately, calls__waiting=True).exclude(heard)
 
 
 def _calls_tell(intent: Intent) -> None:

@@ -119,7 +119,7 @@ def intent_begin(begin: Callable[[], ResultT]) -> ResultT:
         except IntentBusy as busy:
             if not busy.data.get("in_flight") or time.monotonic() >= until:
                 raise
-        _connection_free()
+        connection_free()
         time.sleep(_PAUSE_SECONDS)
 
 
@@ -166,8 +166,8 @@ def intent_try(intent: Intent) -> Reply:
     Within the key's life the stored body goes out under the stored key. After it, or once the
     processor has named the object, we look for it first.
     """
-    _connection_free()
-    gateway, order = gateway_named(intent.gateway), _order(intent)
+    connection_free()
+    gateway, order = gateway_named(intent.gateway), order_of(intent)
     if key_outlived(intent.created_at, timezone.now()) or intent.processor_ref:
         with faults.around("processor.look_first"):
             found = gateway.find(order)
@@ -187,7 +187,8 @@ def intent_try(intent: Intent) -> Reply:
     return reply if found is None or (stuck and found.state == "unknown") else found
 
 
-def _order(intent: Intent) -> Order:
+def order_of(intent: Intent) -> Order:
+    """Return what is sent for an intent, at every try the same."""
     return Order(
         operation=Operation(intent.operation),
         intent_id=intent.pk,
@@ -198,7 +199,8 @@ def _order(intent: Intent) -> Order:
     )
 
 
-def _connection_free() -> None:
+def connection_free() -> None:
+    """Give the connection back before the processor is asked; no transaction may be open."""
     if connection.in_atomic_block:
         # Only a test's own wrapper is let through; a real one would hold a connection for seconds.
         if not all(getattr(block, "_from_testcase", False) for block in connection.atomic_blocks):
@@ -237,7 +239,7 @@ def _awaited(intent: Intent) -> Intent:
     while intent.state == IntentState.OPEN and intent.unknown_at is None:
         if time.monotonic() >= until:
             break
-        _connection_free()
+        connection_free()
         time.sleep(_PAUSE_SECONDS)
         intent = Intent.objects.get(pk=intent.pk)
     return intent

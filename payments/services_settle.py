@@ -9,6 +9,7 @@ import logging
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -18,7 +19,7 @@ from django.utils.module_loading import import_string
 from agent_core import faults
 from agent_core.contract import RunContext
 from payments.balances import payment_left
-from payments.gateways.base import Reply
+from payments.gateways.base import Reply, Seen
 from payments.gateways.classes import AnswerClass, reason_of
 from payments.locks import intent_lock, target_lock
 from payments.models import Intent, IntentCall, Invoice, Payment, PaymentMethod, Refund
@@ -27,8 +28,8 @@ from payments.receipts.services import receipt_issue, refund_receipt_issue
 from payments.recording import acting, intent_recorded
 from payments.references import payment_reference
 from payments.results import Reason
-from payments.retries import next_try
-from payments.sentences import code_of, notice
+from payments.retries import next_look, next_try
+from payments.sentences import code_of, failed_later, notice
 from payments.services_breaker import breaker_note
 from payments.states import (
     INTENT_MOVES,
@@ -69,9 +70,55 @@ def reply_store(
                 Action.INTENT_UNKNOWN, intent, by, reference=reference, rule=rule, after=told
             )
         else:
-            _settle(intent, target, reply, acting(context))
-            _owe_messages(intent, call)
+            intent_end(intent, target, reply, acting(context), call=call)
         return intent_lock(intent.pk)
+
+
+def intent_end(
+    intent: Intent,
+    target: Payment | Invoice,
+    reply: Reply,
+    by: Actor,
+    *,
+    call: IntentCall | None = None,
+) -> None:
+    """Settle an intent by a certain reply, under its target's lock; a settled one stays settled.
+
+    `call` is who hears of it right now; all others that were told to wait are owed a message.
+    """
+    if _settle(intent, target, reply, by):
+        _owe_messages(intent, call)
+        return
+    if call is not None:
+        _owe_messages(intent, call)
+    if reply.state == "succeeded" and isinstance(target, Payment):
+        # The processor told of it, as being on its way, before its own reply was here.
+        refund_move(Refund.objects.get(intent=intent), reply)
+
+
+def refund_move(refund: Refund, reply: Reply | Seen) -> bool:
+    """Move a refund where the processor has it, under its payment's lock; False: it is there.
+
+    Never backwards: what comes late says less than what is stored.
+    """
+    now, state = timezone.now(), RefundState(reply.state)
+    times: dict[RefundState, dict[str, Any]] = {
+        RefundState.ACCEPTED: {"accepted_at": now, "next_look_at": next_look(0, now)},
+        RefundState.SUCCEEDED: {"settled_at": now, "next_look_at": None},
+        RefundState.FAILED: {
+            "settled_at": refund.settled_at or now,
+            "failed_at": now,
+            "next_look_at": None,
+            "failure_code": reply.failure,
+        },
+    }
+    rows = Refund.objects.filter(pk=refund.pk, state__in=states_before(REFUND_MOVES, state))
+    named = {"processor_ref": reply.processor_ref} if reply.processor_ref else {}
+    moved = rows.update(state=state, **named, **times[state])
+    refund.refresh_from_db()
+    if moved and state == RefundState.SUCCEEDED:
+        refund_receipt_issue(refund)
+    return bool(moved)
 
 
 def intent_reason(intent: Intent) -> Reason:
@@ -84,12 +131,15 @@ def intent_reason(intent: Intent) -> Reason:
 def notices_post(intent: Intent) -> int:
     """Post the owed messages of a settled intent; a second caller finds nothing left to post."""
     post = import_string(settings.CONVERSATION_NOTICE)
+    said, dedupe = partial(notice_text, intent), f"intent:{intent.pk}"
+    if (refund := _failed_later(intent)) is not None:
+        said, dedupe = partial(_failed_later_text, refund), f"refund:{refund.pk}:failed"
     owed = IntentCall.objects.filter(intent=intent, waiting=True)
     with faults.commit("intent.notices", transaction.atomic()):
         rows = list(owed.select_for_update(skip_locked=True))
         conversations = {row.conversation_id for row in rows if row.conversation_id}
         for conversation_id in conversations:
-            post(conversation_id, partial(notice_text, intent), f"intent:{intent.pk}")
+            post(conversation_id, said, dedupe)
         owed.filter(pk__in=[row.pk for row in rows]).update(waiting=False)
     return len(conversations)
 
@@ -99,6 +149,19 @@ def notice_text(intent: Intent) -> str:
     amount = Money(intent.amount_minor, intent.currency)
     result = intent.result
     return notice(result["code"], amount, result["target"], result["reference"])
+
+
+def _failed_later(intent: Intent) -> Refund | None:
+    """Return the refund of an intent that had come to a good end, if it failed after that."""
+    if intent.operation != Operation.REFUND or intent.state != IntentState.SUCCEEDED:
+        return None
+    rows = Refund.objects.select_related("payment")
+    return rows.filter(intent=intent, state=RefundState.FAILED).first()
+
+
+def _failed_later_text(refund: Refund) -> str:
+    amount = Money(refund.amount_minor, refund.currency)
+    return failed_later(amount, refund.payment.reference, refund.reference)
 
 
 def _certain(intent: Intent, reply: Reply) -> Reply:
@@ -124,9 +187,10 @@ def _keep_asking(intent: Intent, reply: Reply, call: IntentCall | None) -> None:
         IntentCall.objects.filter(pk=call.pk).update(waiting=True)
 
 
-def _settle(intent: Intent, target: Payment | Invoice, reply: Reply, by: Actor) -> None:
+def _settle(intent: Intent, target: Payment | Invoice, reply: Reply, by: Actor) -> bool:
     now = timezone.now()
-    state = IntentState(reply.state)
+    # What the processor has accepted is done as far as an intent goes: it is never sent again.
+    state = IntentState.FAILED if reply.state == "failed" else IntentState.SUCCEEDED
     moved = Intent.objects.filter(
         pk=intent.pk, state__in=states_before(INTENT_MOVES, state)
     ).update(
@@ -137,14 +201,15 @@ def _settle(intent: Intent, target: Payment | Invoice, reply: Reply, by: Actor) 
         settled_at=now,
     )
     if not moved:
-        return
+        return False
     if isinstance(target, Invoice):
         result = _settle_charge(intent, target, reply, now)
     else:
-        result = _settle_refund(intent, target, reply, now)
+        result = _settle_refund(intent, target, reply)
     Intent.objects.filter(pk=intent.pk).update(result=intent.result | result)
     _settled_record(intent, target, reply, by, result)
     log.info("intent.settled", extra={"intent": str(intent.pk), "outcome": result["code"]})
+    return True
 
 
 def _settled_record(
@@ -195,20 +260,15 @@ def _settle_charge(
     }
 
 
-def _settle_refund(
-    intent: Intent, payment: Payment, reply: Reply, now: datetime
-) -> dict[str, str | int]:
-    state = RefundState(reply.state)
-    Refund.objects.filter(intent=intent, state__in=states_before(REFUND_MOVES, state)).update(
-        state=state, processor_ref=reply.processor_ref, settled_at=now
-    )
-    refund, succeeded = Refund.objects.get(intent=intent), state == RefundState.SUCCEEDED
-    if succeeded:
-        refund_receipt_issue(refund)
+def _settle_refund(intent: Intent, payment: Payment, reply: Reply) -> dict[str, str | int]:
+    refund = Refund.objects.get(intent=intent)
+    refund_move(refund, reply)
+    failed = reply.state == "failed"
+    word = {"succeeded": "completed", "accepted": "accepted"}.get(reply.state, reply.failure)
     return {
         "target": payment.reference,
-        "reference": refund.reference if succeeded else "",
-        "code": code_of(Operation.REFUND, "completed" if succeeded else reply.failure),
+        "reference": "" if failed else refund.reference,
+        "code": code_of(Operation.REFUND, word),
         "left_minor": payment_left(payment),
     }
 

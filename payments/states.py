@@ -39,12 +39,32 @@ class PaymentState(TextChoices):
 
 
 class RefundState(TextChoices):
-    """`unknown`: a try ended without an answer; the service goes on asking."""
+    """`unknown`: a try ended without an answer; the service goes on asking.
+
+    `accepted`: the processor has it, and the bank has not confirmed it. A bank may send one back
+    days after it succeeded, and the processor tells of that as a failure.
+    """
 
     SENDING = "sending", "being sent"
     UNKNOWN = "unknown", "being checked"
+    ACCEPTED = "accepted", "on its way"
     SUCCEEDED = "succeeded", "succeeded"
     FAILED = "failed", "failed"
+
+
+class RefundOrigin(TextChoices):
+    """`outside`: made at the processor by somebody there, and learned of from it."""
+
+    DESK = "desk", "made here"
+    OUTSIDE = "outside", "made at the processor"
+
+
+class DisputeState(TextChoices):
+    """While it is open, and once it is lost, the bank has the money."""
+
+    OPEN = "open", "open"
+    WON = "won", "won"
+    LOST = "lost", "lost"
 
 
 class IntentState(TextChoices):
@@ -70,11 +90,19 @@ INVOICE_MOVES: Final[Mapping[InvoiceState, frozenset[InvoiceState]]] = {
 }
 REFUND_MOVES: Final[Mapping[RefundState, frozenset[RefundState]]] = {
     RefundState.SENDING: frozenset(
-        {RefundState.UNKNOWN, RefundState.SUCCEEDED, RefundState.FAILED}
+        {RefundState.UNKNOWN, RefundState.ACCEPTED, RefundState.SUCCEEDED, RefundState.FAILED}
     ),
-    RefundState.UNKNOWN: frozenset({RefundState.SUCCEEDED, RefundState.FAILED}),
-    RefundState.SUCCEEDED: frozenset(),
+    RefundState.UNKNOWN: frozenset(
+        {RefundState.ACCEPTED, RefundState.SUCCEEDED, RefundState.FAILED}
+    ),
+    RefundState.ACCEPTED: frozenset({RefundState.SUCCEEDED, RefundState.FAILED}),
+    RefundState.SUCCEEDED: frozenset({RefundState.FAILED}),
     RefundState.FAILED: frozenset(),
+}
+DISPUTE_MOVES: Final[Mapping[DisputeState, frozenset[DisputeState]]] = {
+    DisputeState.OPEN: frozenset({DisputeState.WON, DisputeState.LOST}),
+    DisputeState.WON: frozenset(),
+    DisputeState.LOST: frozenset(),
 }
 INTENT_MOVES: Final[Mapping[IntentState, frozenset[IntentState]]] = {
     IntentState.OPEN: frozenset({IntentState.SUCCEEDED, IntentState.FAILED}),
@@ -84,9 +112,12 @@ INTENT_MOVES: Final[Mapping[IntentState, frozenset[IntentState]]] = {
 
 INVOICE_TERMINAL: Final = frozenset(state for state, to in INVOICE_MOVES.items() if not to)
 REFUND_TERMINAL: Final = frozenset(state for state, to in REFUND_MOVES.items() if not to)
+DISPUTE_TERMINAL: Final = frozenset(state for state, to in DISPUTE_MOVES.items() if not to)
 INTENT_TERMINAL: Final = frozenset(state for state, to in INTENT_MOVES.items() if not to)
 # A refund in one of these holds back, or has taken, its part of the payment.
 REFUND_COUNTS: Final = frozenset(RefundState) - {RefundState.FAILED}
+# A dispute in one of these has taken its part of the payment.
+DISPUTE_COUNTS: Final = frozenset({DisputeState.OPEN, DisputeState.LOST})
 
 
 def states_before(moves: Mapping[StateT, frozenset[StateT]], target: StateT) -> list[StateT]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 
 from agent_core.contract import RunContext
-from reviews.audit.services import Subject, Trail, assistant_for, audit_write, person
+from reviews.audit.services import Subject, Trail, assistant_for, audit_write, person, task
 from reviews.audit.words import Action
 from tickets.models import Ticket
 
@@ -17,6 +17,16 @@ def opened_recorded(ticket: Ticket, context: RunContext) -> None:
         actor=assistant_for(context.requester_id, context.requester_name),
         subject=Subject("ticket", ticket.pk, ticket.reference),
         trail=Trail(context.run_id, context.conversation_id, context.call_id),
+    )
+
+
+def case_recorded(ticket: Ticket) -> None:
+    """Write that a ticket was opened because of what another app has learned."""
+    audit_write(
+        Action.TICKET_OPENED,
+        actor=task("tickets.case_open"),
+        subject=Subject("ticket", ticket.pk, ticket.reference),
+        trail=Trail(None, ticket.conversation_id, None),
     )
 
 

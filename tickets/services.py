@@ -17,7 +17,7 @@ from agent_core import faults
 from agent_core.contract import RunContext
 from tickets.errors import MoveRefused, PaymentMissing, TicketRefused
 from tickets.models import Note, Ticket
-from tickets.recording import moved_recorded, opened_recorded
+from tickets.recording import case_recorded, moved_recorded, opened_recorded
 from tickets.references import ticket_reference
 from tickets.states import TRANSITIONS, State
 from tickets.texts import REFERENCE_LENGTH, body_clean, one_line, same_text, subject_clean
@@ -72,6 +72,41 @@ def ticket_create(
             opened_recorded(opened.ticket, context)
     log.info("ticket.opened", extra={"ticket": opened.ticket.reference})
     return opened
+
+
+def case_open(
+    *,
+    key: UUID,
+    subject: str,
+    body: str,
+    requester_id: int,
+    conversation_id: UUID,
+    customer_id: UUID,
+    team_id: UUID,
+    payment_id: UUID,
+    payment_reference: str,
+) -> str:
+    """Open a ticket that nobody asked for, in the caller's transaction; one for each `key`.
+
+    Return its reference.
+    """
+    row = Ticket(
+        subject=subject_clean(subject),
+        body=body_clean(body),
+        payment_reference=payment_reference,
+        payment_id=payment_id,
+        customer_id=customer_id,
+        team_id=team_id,
+        conversation_id=conversation_id,
+        requester_id=requester_id,
+        call_id=key,
+        identity=sha256(f"case {key}".encode()).hexdigest(),
+    )
+    ticket = _first(row) or _insert(row)
+    if ticket.pk == row.pk:
+        case_recorded(ticket)
+        log.info("ticket.opened", extra={"ticket": ticket.reference})
+    return ticket.reference
 
 
 def ticket_move(*, ticket: Ticket, actor: User, to: State) -> Ticket:

@@ -35,5 +35,7 @@ CHARGE_REVIEW_ABOVE = env.amounts(
 # Tells a call that said "is being checked" how it has ended, and asks the ledger the same.
 CALL_SETTLED = "agent_core.runs.settling.call_settled"
 CALL_OUTCOME = "payments.settled.call_outcome"
+# Opens the case of a refund that failed after the processor had accepted it.
+REFUND_FAILED_CASE = "tickets.services.case_open"
 # Tells a conversation how something that was being checked has ended.
 CONVERSATION_NOTICE = "agent_core.runs.services.notice_post"

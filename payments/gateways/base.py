@@ -1,7 +1,8 @@
 """What a gateway is: it builds a body once, sends it under its key, and finds what it sent.
 
 Only `payments.services*` uses gateways. A gateway never raises for what a processor or a line may
-do: a reply is `succeeded`, `failed` for good, or `unknown`, and `unknown` is asked again.
+do: a reply is `succeeded`, `accepted` (a refund that the processor carries out later), `failed` for
+good, or `unknown`, and `unknown` is asked again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from django.utils.module_loading import import_string
 from payments.gateways.classes import AnswerClass, Failure
 from payments.states import Operation
 
-ReplyState = Literal["succeeded", "failed", "unknown"]
+ReplyState = Literal["accepted", "succeeded", "failed", "unknown"]
+SeenKind = Literal["payment", "refund", "dispute"]
+# `accepted`: the processor has it and will go on by itself. The last three are a dispute's.
+SeenState = Literal["accepted", "succeeded", "failed", "open", "won", "lost"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,25 @@ class Reply:
     broke: bool = False
     decline_code: str = ""
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the processor says of one object, whoever asked and whoever made it.
+
+    `payment_ref` names the payment it belongs to, which may be the object itself; `intent_id` is
+    ours, from its metadata. Amounts are our minor units, currencies ISO codes.
+    """
+
+    kind: SeenKind
+    processor_ref: str
+    payment_ref: str
+    amount_minor: int
+    currency: str
+    state: SeenState
+    failure: Failure = ""
+    intent_id: UUID | None = None
+    created_at: datetime
 
 
 class Gateway(Protocol):

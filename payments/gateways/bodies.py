@@ -47,6 +47,22 @@ def stripe_amount(amount_minor: int, currency: str) -> int:
     return amount_minor // 100 if currency in _IN_WHOLE else amount_minor
 
 
+def iso_amount(amount: int, currency: str) -> int:
+    """Turn Stripe's units into ISO minor units.
+
+    Raises:
+        AmountRefused: it is no whole number of ISO minor units.
+    """
+    if currency in _IN_WHOLE:
+        return amount * 100
+    if currency not in _IN_HUNDREDTHS:
+        return amount
+    if amount % 100:
+        text = _("The payment processor takes {currency} in whole units only.")
+        raise AmountRefused(text.format(currency=currency))
+    return amount // 100
+
+
 def charge_body(
     *, intent_id: UUID, amount_minor: int, currency: str, method_ref: str, reference: str
 ) -> dict[str, str]:

@@ -8,14 +8,37 @@ proves nothing about an earlier try of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
+from uuid import UUID
 
-from payments.gateways.base import Order, Reply
-from payments.gateways.bodies import MOST_PAGES, look_up
+from payments.errors import AmountRefused
+from payments.gateways.base import Order, Reply, Seen, SeenKind, SeenState
+from payments.gateways.bodies import MOST_PAGES, iso_amount, look_up
 from payments.gateways.classes import TABLE, AnswerClass, Meaning, declined
 from payments.states import Operation
 
 _FAILED_STATUS: Final = frozenset({"requires_payment_method", "canceled", "failed"})
+_PENDING: Final = frozenset({"pending", "requires_action"})
+_SEEN_STATES: Final[Mapping[SeenKind, Mapping[str, SeenState]]] = {
+    "payment": {
+        "succeeded": "succeeded",
+        "processing": "accepted",
+        "requires_action": "accepted",
+        "requires_payment_method": "failed",
+        "canceled": "failed",
+        # A charge's own word, and those of payments of earlier days.
+        "pending": "accepted",
+        "failed": "failed",
+    },
+    "refund": {
+        "succeeded": "succeeded",
+        "pending": "accepted",
+        "requires_action": "accepted",
+        "failed": "failed",
+        "canceled": "failed",
+    },
+}
 _OF_STRIPE: Final = frozenset({"card_error", "invalid_request_error"})
 _NO_ROW: Final = "no row"
 """In `Reply.detail`: the answer was Stripe's and the table does not name it."""
@@ -68,7 +91,13 @@ def object_reply(order: Order, body: Mapping[str, Any]) -> Reply:
         return _failed_object(order, body, reference, status)
     row = TABLE["pending_reason"].get(_word(body, "pending_reason"))
     kind = row.kind if row is not None else AnswerClass.WAITING
-    return Reply(state="unknown", kind=kind, processor_ref=reference, detail=status)
+    taken = order.operation == Operation.REFUND and status in _PENDING
+    return Reply(
+        state="accepted" if taken else "unknown",
+        kind=kind,
+        processor_ref=reference,
+        detail=status,
+    )
 
 
 def listed_reply(
@@ -97,6 +126,61 @@ def is_ours(order: Order, body: object) -> bool:
     """Tell whether a listed object carries our intent in its metadata."""
     metadata = body.get("metadata") if isinstance(body, dict) else None
     return isinstance(metadata, dict) and metadata.get("intent") == str(order.intent_id)
+
+
+def seen_of(kind: SeenKind, body: Mapping[str, Any]) -> Seen | None:
+    """Read one of Stripe's objects; None when it says nothing that our books keep.
+
+    That is an inquiry of a bank, which takes no money and forbids no refund, and whatever is not
+    in the format at all.
+    """
+    status, currency = _word(body, "status"), _word(body, "currency").upper()
+    state = _dispute_state(status) if kind == "dispute" else _SEEN_STATES[kind].get(status)
+    owner = _payment_ref(body) or _object_id(body)
+    # A charge is told of by the payment that it belongs to.
+    reference = owner if kind == "payment" else _object_id(body)
+    try:
+        amount_minor = iso_amount(int(body["amount"]), currency)
+        created_at = datetime.fromtimestamp(int(body["created"]), UTC)
+    except (AmountRefused, KeyError, TypeError, ValueError, OverflowError, OSError):
+        return None
+    if state is None or not reference or amount_minor <= 0 or len(currency) != 3:
+        return None
+    return Seen(
+        kind=kind,
+        processor_ref=reference,
+        payment_ref=owner,
+        amount_minor=amount_minor,
+        currency=currency,
+        state=state,
+        failure=_failure_of(kind == "refund", body)[0].failure if state == "failed" else "",
+        intent_id=_intent_id(body),
+        created_at=created_at,
+    )
+
+
+def _dispute_state(status: str) -> SeenState | None:
+    if not status or status.startswith("warning_"):
+        return None
+    ended: dict[str, SeenState] = {"won": "won", "lost": "lost", "prevented": "won"}
+    return ended.get(status, "open")
+
+
+def _payment_ref(body: Mapping[str, Any]) -> str:
+    """Return the payment that an object belongs to, whose name may be expanded to the whole."""
+    for name in ("payment_intent", "charge"):
+        value = body.get(name)
+        if value:
+            return _object_id(value) if isinstance(value, dict) else str(value)
+    return ""
+
+
+def _intent_id(body: Mapping[str, Any]) -> UUID | None:
+    metadata = body.get("metadata")
+    try:
+        return UUID(str(metadata["intent"])) if isinstance(metadata, dict) else None
+    except (KeyError, ValueError):
+        return None
 
 
 def _error_meaning(operation: Operation, status: int, error: Mapping[str, Any]) -> Meaning | None:
@@ -136,19 +220,22 @@ def _reply(meaning: Meaning, **more: Any) -> Reply:
 
 
 def _failed_object(order: Order, body: Mapping[str, Any], reference: str, status: str) -> Reply:
-    if order.operation == Operation.REFUND:
-        code = _word(body, "failure_reason")
-        meaning = TABLE["failure_reason"].get(code, TABLE["failure_reason"]["unknown"])
-        known = code in ("", *TABLE["failure_reason"])
-    else:
-        error = body.get("last_payment_error")
-        error = error if isinstance(error, dict) else {}
-        code = _decline_code(error)
-        found = declined(code, _word(error, "advice_code"))
-        meaning = found or TABLE["decline_code"]["generic_decline"]
-        known = not code or found is not None
+    meaning, code, known = _failure_of(order.operation == Operation.REFUND, body)
     detail = " ".join(word for word in (status, code, _NO_ROW * (not known)) if word)
     return _reply(meaning, processor_ref=reference, decline_code=code, detail=detail)
+
+
+def _failure_of(refund: bool, body: Mapping[str, Any]) -> tuple[Meaning, str, bool]:
+    """Return why an object has failed: its row, the processor's code, whether a row names it."""
+    if refund:
+        code = _word(body, "failure_reason")
+        meaning = TABLE["failure_reason"].get(code, TABLE["failure_reason"]["unknown"])
+        return meaning, code, code in ("", *TABLE["failure_reason"])
+    error = body.get("last_payment_error")
+    error = error if isinstance(error, dict) else {}
+    code = _decline_code(error)
+    found = declined(code, _word(error, "advice_code"))
+    return found or TABLE["decline_code"]["generic_decline"], code, not code or found is not None
 
 
 def _no_list(order: Order, status: int, listed: object) -> Reply:

@@ -73,7 +73,7 @@ def test_a_pending_refund_is_looked_up_until_it_has_ended(
 ) -> None:
     order = refunding(gateway, paid(fault))
     sent = gateway.send(order)
-    assert (sent.state, sent.kind) == ("unknown", "waiting")
+    assert (sent.state, sent.kind) == ("accepted", "waiting")
     assert gateway.find(order) == sent
     processor.refund_ends(sent.processor_ref, "succeeded")
     found = gateway.find(order)

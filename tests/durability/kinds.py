@@ -22,10 +22,24 @@ from tests.durability.matrix import WORK, Act, key_of
 ELSEWHERE: Final[Mapping[str, str]] = {
     # A refusal of a try that another try may have overtaken: the processor must be made to lie.
     "processor.look_again": "tests/payments/test_settling.py",
+    # What the processor tells of by itself; whoever did not hear it is told again.
+    "processor.observed": "tests/payments/test_observed.py",
+    "processor.look_at_refund": "tests/payments/test_observed.py",
+    "refund.look": "tests/payments/test_observed.py",
     # A refusal changes nothing that a turn goes on from; its row stands or the person tries again.
     "review.refusal": "tests/audit/test_recorded.py",
     # Work of people on tickets, no part of a turn.
     "ticket.move": "tests/tickets/test_create.py",
+    # The processor sends an event again that was not taken; what was kept and not handled is the
+    # sweep's, and to handle it twice changes nothing.
+    "hook.kept": "tests/processor/test_hook.py",
+    "hook.claim": "tests/processor/test_hook.py",
+    "hook.handled": "tests/processor/test_hook.py",
+    "hook.pruned": "tests/processor/test_hook.py",
+    # A comparison that died is made anew; it moves no money of its own.
+    "reconcile.begun": "tests/processor/test_reconcile.py",
+    "reconcile.ended": "tests/processor/test_reconcile.py",
+    "reconcile.dead": "tests/processor/test_reconcile.py",
     # No part of a turn: what is written and not chained is chained by the next tick.
     "audit.chain": "tests/audit/test_chain.py",
     # Mends what no crash leaves behind: a decision and the run's waking are one transaction.

@@ -36,7 +36,7 @@ def codes_found(sources: Iterable[str]) -> Found:
 
 def sentence_codes(sentences: Iterable[str]) -> dict[str, set[str]]:
     """Return the ledger's codes with the reason each is told as."""
-    reasons = {"completed": "completed", "being_checked": "transient"}
+    reasons = {"completed": "completed", "accepted": "completed", "being_checked": "transient"}
     return {
         code: {reasons.get(word) or reason_of(word)}
         for code, word in ((code, code.partition(".")[2]) for code in sentences)

@@ -25,6 +25,7 @@ from exports.formats import FORMATS
 from exports.kinds import KINDS
 from knowledge import states as knowledge
 from payments import states as payments
+from payments.processor import states as processor
 from payments.roles import ROLES
 from reviews import states as reviews
 from tests.house.test_documents import _product_codes
@@ -67,12 +68,16 @@ def _states() -> dict[str, Any]:
         "invoice states": list(payments.InvoiceState.values),
         "payment states": list(payments.PaymentState.values),
         "refund states": list(payments.RefundState.values),
+        "refund origins": list(payments.RefundOrigin.values),
+        "dispute states": list(payments.DisputeState.values),
         "intent states": list(payments.IntentState.values),
         "ways to pay": list(payments.MethodKind.values),
         "ticket states": list(tickets.State.values),
         "ticket priorities": list(tickets.Priority.values),
         "article states": list(knowledge.State.values),
         "export states": list(exports.ExportState.values),
+        "reconciliation results": list(processor.Result.values),
+        "differences of the books": list(processor.Difference.values),
     }
 
 

@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from payments.retries import KEY_LIFE, LONGEST_WAIT, key_outlived, next_try
 from payments.states import (
+    DISPUTE_MOVES,
+    DISPUTE_TERMINAL,
     INTENT_MOVES,
     INTENT_TERMINAL,
     INVOICE_MOVES,
@@ -16,6 +18,7 @@ from payments.states import (
     REFUND_COUNTS,
     REFUND_MOVES,
     REFUND_TERMINAL,
+    DisputeState,
     IntentState,
     InvoiceState,
     RefundState,
@@ -32,22 +35,27 @@ def test_every_state_has_its_row_and_only_ends_have_none_after() -> None:
         (INTENT_MOVES, IntentState),
         (REFUND_MOVES, RefundState),
         (INVOICE_MOVES, InvoiceState),
+        (DISPUTE_MOVES, DisputeState),
     ):
         assert set(moves) == set(states)
     assert {"succeeded", "failed"} == INTENT_TERMINAL
-    assert {"succeeded", "failed"} == REFUND_TERMINAL
+    # A bank may send back days later what had arrived.
+    assert {"failed"} == REFUND_TERMINAL
+    assert {"won", "lost"} == DISPUTE_TERMINAL
     assert {"paid", "void"} == INVOICE_TERMINAL
 
 
 def test_what_is_settled_never_moves_again() -> None:
     assert states_before(INTENT_MOVES, IntentState.SUCCEEDED) == ["open"]
     assert states_before(INTENT_MOVES, IntentState.OPEN) == []
-    assert states_before(REFUND_MOVES, RefundState.SUCCEEDED) == ["sending", "unknown"]
+    assert states_before(REFUND_MOVES, RefundState.SUCCEEDED) == ["sending", "unknown", "accepted"]
+    assert states_before(REFUND_MOVES, RefundState.ACCEPTED) == ["sending", "unknown"]
+    assert "succeeded" in states_before(REFUND_MOVES, RefundState.FAILED)
     assert states_before(REFUND_MOVES, RefundState.UNKNOWN) == ["sending"]
 
 
 def test_money_on_its_way_counts_as_gone() -> None:
-    assert {"sending", "unknown", "succeeded"} == REFUND_COUNTS
+    assert {"sending", "unknown", "accepted", "succeeded"} == REFUND_COUNTS
 
 
 def test_an_approval_covers_exactly_one_thing() -> None:
