@@ -123,6 +123,7 @@ class Gate:
         if verdict.kind == "review" and facts is not None:
             asked = tool.propose(context, checked.arguments, facts) if tool.propose else None
             proposal = asked or _plain_proposal(tool, checked.arguments)
+            proposal = replace(proposal, rule=verdict.rule)
         return self._gated(call, checked, verdict, identity, proposal)
 
     def _repeat(

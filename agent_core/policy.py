@@ -39,7 +39,9 @@ class ReviewProposal:
 
     `kind` names the registered subject ("refund"); `subject_hash` fixes exactly what may be
     executed; `amount_minor` is in minor units. `title` and `button` are shown as they are. `card`
-    holds rows of label and text in a fixed order, `fields` what a reviewer may change.
+    holds rows of label and text in a fixed order, `fields` what a reviewer may change. `rule` is
+    the one that sent the call to a person, which the gate fills in. `flags` name risks, each as a
+    mapping of `flag`, a stable name, and `text`, a sentence for the reviewer.
     """
 
     kind: str
@@ -53,6 +55,8 @@ class ReviewProposal:
     card: Sequence[Mapping[str, str]] = ()
     warnings: Sequence[str] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
+    rule: str = ""
+    flags: Sequence[Mapping[str, str]] = ()
 
 
 def allow(proposal: Proposal, facts: Mapping[str, Any]) -> Verdict | None:

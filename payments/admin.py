@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
 
-from payments.models import Customer, Intent, Invoice, Payment, PaymentMethod, Refund, Team
+from payments.models import Customer, Intent, Invoice, Pause, Payment, PaymentMethod, Refund, Team
 from payments.money import Money, money_format
 from payments.receipts.models import Document
 from payments.receipts.services import content_of
 from payments.selectors import scope_of
+from payments.states import Operation
 from reviews.audit.recorded import Recorded
+from reviews.models import Review
+from reviews.selectors import reviews_visible
 
 SEES_ALL: Final = "audit.view_entry"
 
@@ -56,6 +61,90 @@ class ReadOnlyAdmin(admin.ModelAdmin[Any]):
         return money_format(Money(row.amount_minor, row.currency))
 
 
+class ReadOnlyInline(admin.TabularInline[Any, Any]):
+    """Show the rows that belong to the one on the page, each with a link to its own."""
+
+    extra = 0
+    can_delete = False
+    show_change_link = True
+    readonly_fields: ClassVar[tuple[str, ...]] = ("amount",)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse: rows come from the ledger."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse: a row that a person may edit proves nothing."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse: what was paid was paid."""
+        return False
+
+    @admin.display(description=_("Amount"))
+    def amount(self, row: Invoice | Payment | Refund) -> str:
+        """Write the amount as everywhere else."""
+        return money_format(Money(row.amount_minor, row.currency))
+
+
+class PaymentInline(ReadOnlyInline):
+    """The payments of a customer."""
+
+    model = Payment
+    fields = ("reference", "amount", "state", "disputed", "paid_at")
+    ordering = ("-paid_at",)
+
+
+class InvoiceInline(ReadOnlyInline):
+    """The invoices of a customer."""
+
+    model = Invoice
+    fields = ("reference", "amount", "state", "issued_on", "due_on")
+    ordering = ("-issued_on",)
+
+
+class RefundInline(ReadOnlyInline):
+    """The refunds of a payment."""
+
+    model = Refund
+    fields = ("reference", "amount", "state", "reason", "created_at")
+    ordering = ("-created_at",)
+
+
+def reviews_linked(request: HttpRequest, reviews: QuerySet[Review]) -> str:
+    """Link to reviews, as far as the person may look at them."""
+    seen = reviews_visible(cast("User", request.user)).filter(pk__in=reviews.values("pk"))
+    rows = (
+        (reverse("admin:reviews_review_change", args=[row.pk]), row.title, row.get_state_display())
+        for row in seen
+    )
+    return format_html_join("; ", '<a href="{}"><bdi>{}</bdi></a> ({})', rows)
+
+
+class ReviewsShown(ReadOnlyAdmin):
+    """A page that links to the reviews about its record."""
+
+    readonly_fields: ClassVar[tuple[str, ...]] = ("reviews",)
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        """Put the links beside the row, with the rights of whoever looks."""
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            row.reviews_seen = reviews_linked(request, self.reviews_of(row))
+        return row
+
+    def reviews_of(self, row: Any) -> QuerySet[Review]:
+        """Select the reviews about a row."""
+        return Review.objects.filter(subject_id=row.pk)
+
+    @admin.display(description=_("Reviews"))
+    def reviews(self, row: Any) -> str:
+        """Link to what people were asked about it."""
+        return cast("str", getattr(row, "reviews_seen", ""))
+
+
 @admin.register(Team)
 class TeamAdmin(Recorded, admin.ModelAdmin[Team]):
     """Who sees whose customers. A team is never deleted: its customers belong to it."""
@@ -77,7 +166,9 @@ class CustomerAdmin(ReadOnlyAdmin):
     team_path = "team"
     list_display = ("reference", "name", "email", "team")
     ordering = ("name", "reference")
-    list_filter = ("team",)
+    list_filter = (("team", admin.RelatedOnlyFieldListFilter), "language")
+    list_select_related = ("team",)
+    inlines = (InvoiceInline, PaymentInline)
     search_fields = ("reference", "name", "email")
     fields = ("reference", "name", "email", "team", "language", "created_at")
 
@@ -95,27 +186,49 @@ class PaymentMethodAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Invoice)
-class InvoiceAdmin(ReadOnlyAdmin):
+class InvoiceAdmin(ReviewsShown):
     """Invoices."""
 
     team_path = "customer__team"
     list_display = ("reference", "customer", "amount", "state", "issued_on", "due_on")
     ordering = ("-issued_on", "reference")
-    list_filter = ("state", "currency")
+    list_filter = (
+        "state",
+        "currency",
+        "due_on",
+        ("customer__team", admin.RelatedOnlyFieldListFilter),
+    )
     list_select_related = ("customer",)
     search_fields = ("reference", "customer__reference", "customer__email", "customer__name")
-    fields = ("reference", "customer", "description", "amount", "state", "issued_on", "due_on")
+    inlines = (PaymentInline,)
+    fields = (
+        "reference",
+        "customer",
+        "description",
+        "amount",
+        "state",
+        "issued_on",
+        "due_on",
+        "reviews",
+    )
 
 
 @admin.register(Payment)
-class PaymentAdmin(ReadOnlyAdmin):
+class PaymentAdmin(ReviewsShown):
     """Payments."""
 
     team_path = "customer__team"
     list_display = ("reference", "customer", "amount", "state", "disputed", "paid_at")
     ordering = ("-paid_at", "reference")
-    list_filter = ("state", "disputed", "currency")
+    list_filter = (
+        "state",
+        "disputed",
+        "currency",
+        "paid_at",
+        ("customer__team", admin.RelatedOnlyFieldListFilter),
+    )
     list_select_related = ("customer",)
+    inlines = (RefundInline,)
     search_fields = ("reference", "customer__reference", "customer__email", "customer__name")
     fields = (
         "reference",
@@ -126,20 +239,39 @@ class PaymentAdmin(ReadOnlyAdmin):
         "state",
         "disputed",
         "paid_at",
-        "processor_ref",
+        "reviews",
     )
 
 
 @admin.register(Refund)
-class RefundAdmin(ReadOnlyAdmin):
+class RefundAdmin(ReviewsShown):
     """Refunds."""
 
     team_path = "payment__customer__team"
-    list_display = ("reference", "payment", "amount", "state", "requested_by", "created_at")
+    list_display = (
+        "reference",
+        "payment",
+        "customer",
+        "amount",
+        "state",
+        "requested_by",
+        "created_at",
+    )
     ordering = ("-created_at", "reference")
-    list_filter = ("state", "currency")
-    list_select_related = ("payment", "requested_by")
-    search_fields = ("reference", "payment__reference", "payment__customer__email")
+    list_filter = (
+        "state",
+        "currency",
+        "created_at",
+        ("payment__customer__team", admin.RelatedOnlyFieldListFilter),
+    )
+    list_select_related = ("payment__customer", "requested_by")
+    search_fields = (
+        "reference",
+        "payment__reference",
+        "payment__customer__reference",
+        "payment__customer__email",
+        "payment__customer__name",
+    )
     fields = (
         "reference",
         "payment",
@@ -149,8 +281,17 @@ class RefundAdmin(ReadOnlyAdmin):
         "requested_by",
         "created_at",
         "settled_at",
-        "processor_ref",
+        "reviews",
     )
+
+    def reviews_of(self, row: Refund) -> QuerySet[Review]:
+        """Select the review that allowed it."""
+        return Review.objects.filter(pk__in=[row.review_id])
+
+    @admin.display(description=_("Customer"), ordering="payment__customer__name")
+    def customer(self, row: Refund) -> str:
+        """Name who gets the money."""
+        return str(row.payment.customer)
 
 
 @admin.register(Document)
@@ -172,16 +313,17 @@ class DocumentAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Intent)
-class IntentAdmin(ReadOnlyAdmin):
+class IntentAdmin(ReviewsShown):
     """What was wanted of the processor and what came of it, for the teams of its customer."""
 
     list_display = ("created_at", "operation", "amount", "state", "requester", "tries")
     ordering = ("-created_at",)
-    list_filter = ("state", "operation", "currency")
+    list_filter = ("state", "operation", "currency", "created_at")
     list_select_related = ("requester",)
-    search_fields = ("processor_ref", "payment__reference", "refund__reference")
+    search_fields = ("payment__reference", "refund__reference", "requester__username")
     fields = (
         "operation",
+        "about",
         "amount",
         "state",
         "requester",
@@ -189,9 +331,24 @@ class IntentAdmin(ReadOnlyAdmin):
         "next_try_at",
         "created_at",
         "settled_at",
-        "processor_ref",
         "failure_code",
+        "reviews",
     )
+    readonly_fields = ("about", "reviews")
+
+    def reviews_of(self, row: Intent) -> QuerySet[Review]:
+        """Select the review that allowed it."""
+        return Review.objects.filter(Q(pk__in=[row.review_id]) | Q(call_id=row.call_id))
+
+    @admin.display(description=_("About"))
+    def about(self, row: Intent) -> str:
+        """Link to the invoice that is charged, or the payment that is refunded."""
+        model = Invoice if row.operation == Operation.CHARGE else Payment
+        found = model._default_manager.filter(pk=row.target_id).first()
+        if found is None:
+            return ""
+        route = f"admin:payments_{found._meta.model_name}_change"
+        return format_html('<a href="{}">{}</a>', reverse(route, args=[found.pk]), found)
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         """Leave out what a bank said of a card, but for those with the right to know."""
@@ -210,3 +367,18 @@ class IntentAdmin(ReadOnlyAdmin):
         targets = (model.objects.filter(customer__team__in=teams) for model in (Invoice, Payment))
         invoices, payments = (found.values("pk") for found in targets)
         return rows.filter(Q(target_id__in=invoices) | Q(target_id__in=payments))
+
+
+@admin.register(Pause)
+class PauseAdmin(ReadOnlyAdmin):
+    """When operations paused refunds, and why; they are paused and let go on in Desk."""
+
+    list_display = ("operation", "paused_at", "paused_by", "reason", "resumed_at", "resumed_by")
+    list_filter = ("operation", "paused_at")
+    list_select_related = ("paused_by", "resumed_by")
+    search_fields = ("reason", "paused_by__username")
+    fields = (*list_display, "resumed_reason")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return all: a pause is about everybody's refunds."""
+        return admin.ModelAdmin.get_queryset(self, request)

@@ -21,6 +21,7 @@ from payments.proposals import (
     reason_text,
     refund_proposal,
 )
+from payments.risks import origin_flags
 from payments.selectors import methods_fitting
 
 
@@ -41,6 +42,7 @@ def refund_propose(
             asked_by=_asked_by(context),
             call_id=context.call_id,
             origins=origin_rows(arguments, context, payment.currency),
+            origin_flags=origin_flags(arguments, context, payment.currency),
         )
     )
 
@@ -60,6 +62,7 @@ def charge_propose(
             asked_by=_asked_by(context),
             requester_confirms=verdict.rule == "charge.unnamed",
             origins=origin_rows(arguments, context, invoice.currency),
+            origin_flags=origin_flags(arguments, context, invoice.currency),
         )
     )
 

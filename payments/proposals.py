@@ -16,11 +16,11 @@ from django.utils.translation import ngettext
 
 from agent_core.contract import RunContext
 from agent_core.policy import ReviewProposal
-from payments.models import Customer, Invoice, Payment, PaymentMethod
-from payments.money import Money, MoneyInvalid, money_format, money_parse, money_plain
+from payments.models import Customer, Invoice, Payment, PaymentMethod, Refund
+from payments.money import Money, money_format, money_plain
+from payments.risks import customer_flags, refund_flags, stands
 from payments.selectors import disputes_of, refunds_lately
 from payments.states import Operation, subject_hash
-from payments.words import amount_in_words, key_in_words, plain
 from reviews.selectors import reviews_unused, reviews_waiting
 from reviews.words import person_name
 
@@ -46,6 +46,7 @@ class RefundAsk:
     asked_by: str
     call_id: UUID | None
     origins: Sequence[Row] = ()
+    origin_flags: Sequence[Row] = ()
     version: int = 1
 
 
@@ -59,6 +60,7 @@ class ChargeAsk:
     asked_by: str
     requester_confirms: bool
     origins: Sequence[Row] = ()
+    origin_flags: Sequence[Row] = ()
     version: int = 1
 
 
@@ -66,7 +68,9 @@ def refund_proposal(ask: RefundAsk) -> ReviewProposal:
     """Return what a second person is asked about a refund."""
     payment, customer = ask.payment, ask.payment.customer
     amount = _money(ask.amount_minor, payment.currency)
-    warnings = refund_warnings(payment, ask.call_id)
+    lately, disputes = refunds_lately(customer), disputes_of(customer)
+    warnings = _refund_warnings(payment, ask.call_id, lately, disputes)
+    asked = Money(ask.amount_minor, payment.currency)
     return ReviewProposal(
         kind="refund",
         subject_id=payment.pk,
@@ -89,10 +93,19 @@ def refund_proposal(ask: RefundAsk) -> ReviewProposal:
         ),
         warnings=warnings,
         fields={
-            "amount": money_plain(Money(ask.amount_minor, payment.currency)),
+            "amount": money_plain(asked),
             "reason": ask.reason,
         },
+        flags=(*_refund_risks(ask, asked, len(lately), disputes), *ask.origin_flags),
     )
+
+
+def _refund_risks(ask: RefundAsk, asked: Money, lately: int, disputes: int) -> list[Row]:
+    payment = ask.payment
+    return [
+        *customer_flags(payment.customer, asked, besides=payment, disputes=disputes),
+        *refund_flags(payment, asked, ask.refunded_minor, lately),
+    ]
 
 
 def charge_proposal(ask: ChargeAsk) -> ReviewProposal:
@@ -133,12 +146,19 @@ def charge_proposal(ask: ChargeAsk) -> ReviewProposal:
         ),
         warnings=tuple(warnings),
         fields=fields,
+        flags=(
+            *customer_flags(
+                customer, Money(invoice.amount_minor, invoice.currency), disputes=disputes
+            ),
+            *ask.origin_flags,
+        ),
     )
 
 
-def refund_warnings(payment: Payment, call_id: UUID | None) -> tuple[str, ...]:
+def _refund_warnings(
+    payment: Payment, call_id: UUID | None, lately: Sequence[Refund], disputes: int
+) -> tuple[str, ...]:
     """Return what a reviewer should watch: twins that wait, refunds to the customer, disputes."""
-    lately = refunds_lately(payment.customer)
     lines = list(_waiting_texts(payment.pk, call_id))
     if lately:
         lines.append(
@@ -148,7 +168,6 @@ def refund_warnings(payment: Payment, call_id: UUID | None) -> tuple[str, ...]:
                 len(lately),
             ).format(count=len(lately), list=_refunds_text(lately))
         )
-    disputes = disputes_of(payment.customer)
     if disputes:
         lines.append(_disputes_text(disputes))
     return tuple(lines)
@@ -191,12 +210,12 @@ def origin_rows(arguments: Mapping[str, Any], context: RunContext, currency: str
 
 
 def _origins(name: str, value: str, context: RunContext, currency: str) -> list[str]:
-    if _stands(name, value, context.words, currency):
+    if stands(name, value, context.words, currency):
         own = _("in the staff member's words")
     else:
         own = _("not in the staff member's words")
     told = dict.fromkeys(
-        label for label, text in context.told if _stands(name, value, (text,), currency)
+        label for label, text in context.told if stands(name, value, (text,), currency)
     )
     found = [_("in the answer to “{step}”").format(step=_(label)) for label in told]
     return [own, *found]
@@ -213,17 +232,6 @@ def method_text(method: PaymentMethod) -> str:
     if not method.last4:
         return str(name)
     return _("{name} ending in {digits}").format(name=name, digits=method.last4)
-
-
-def _stands(name: str, value: str, words: Sequence[str], currency: str) -> bool:
-    if name == "amount":
-        try:
-            return amount_in_words(money_parse(value, currency), currency, words)
-        except MoneyInvalid:
-            return False
-    if name == "reason":
-        return any(plain(value) in plain(message) for message in words)
-    return key_in_words(value, words) or key_in_words(value.removeprefix("PAY-"), words)
 
 
 def _refund_effect(ask: RefundAsk) -> str:
@@ -255,7 +263,7 @@ def _refund_effect(ask: RefundAsk) -> str:
     )
 
 
-def _refunds_text(refunds: Sequence[Any]) -> str:
+def _refunds_text(refunds: Sequence[Refund]) -> str:
     shown = [
         f"{refund.reference} {_money(refund.amount_minor, refund.currency)} "
         f"({timezone.localdate(refund.created_at).isoformat()})"

@@ -26,6 +26,7 @@ from payments.proposals import (
     reason_text,
     refund_proposal,
 )
+from payments.risks import origin_flags_kept
 from payments.selectors import scope_of
 from payments.states import InvoiceState, PaymentState
 from reviews.errors import ChangeRefused
@@ -114,7 +115,14 @@ class ChargeSubject:
         invoice = _invoice(review)
         if invoice is None:
             return CardNow(review.card, review.warnings)
-        ask = ChargeAsk(invoice=invoice, method=None, why="", asked_by="", requester_confirms=False)
+        ask = ChargeAsk(
+            invoice=invoice,
+            method=None,
+            why="",
+            asked_by="",
+            requester_confirms=False,
+            origin_flags=origin_flags_kept(review.flags),
+        )
         return _renewed(review, charge_proposal(ask), (_("Watch"),))
 
     def changed(self, review: Review, changes: Mapping[str, str], actor: User) -> ReviewProposal:
@@ -156,6 +164,7 @@ def _ask(
         asked_by=_card_text(review, _("Asked by")),
         call_id=review.call_id,
         origins=_origins(review),
+        origin_flags=origin_flags_kept(review.flags),
         version=review.version,
     )
 
@@ -164,7 +173,7 @@ def _renewed(review: Review, now: ReviewProposal, labels: Sequence[str]) -> Card
     """Put the rows of these labels as they read now into the card as it was asked."""
     texts = {row["label"]: row["text"] for row in now.card if row["label"] in labels}
     rows = [{**row, "text": texts.get(row["label"], row["text"])} for row in review.card]
-    return CardNow(rows, list(now.warnings))
+    return CardNow(rows, list(now.warnings), now.flags)
 
 
 def _blocked(review: Review, payment: Payment, amount_minor: int, held: Left) -> Verdict | None:

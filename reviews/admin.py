@@ -6,31 +6,36 @@ route; the try is kept.
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from reviews import words
 from reviews.admin_deciding import Submission, forms_for, submission_read
+from reviews.admin_filters import FILTERS, SOON
+from reviews.admin_page import page_context, reads_conversation
 from reviews.admin_rights import LookOnlyAdmin, actor_of
 from reviews.errors import AlreadyDecided, Expired, FourEyes, NoRight, NotFound, ReviewRefused
 from reviews.forms import version_seen
+from reviews.ledger import amount_of, ledger, shown_to_reader, totals_of
 from reviews.models import Review
 from reviews.selectors import choices_for, reviews_visible
 from reviews.services import review_try_refused
 from reviews.services_bulk import BULK_MOST, Result, reviews_approve, reviews_reject
 from reviews.services_viewing import review_denied, review_touch_refused, review_viewed
-from reviews.states import Channel, Decision
-from reviews.subjects import review_now
+from reviews.states import Channel, Decision, Risk, State
 
 log = logging.getLogger("reviews")
 
@@ -41,33 +46,106 @@ ACTIONS = {"approve_chosen": Decision.APPROVE, "reject_chosen": Decision.REJECT}
 class ReviewAdmin(LookOnlyAdmin):
     """The reviews of a person's teams, to look at or to decide."""
 
-    list_display = ("state", "title", "requester", "time_left", "decided")
-    list_display_links = ("title",)
-    list_filter = ("state", "kind", ("requested_by", admin.RelatedOnlyFieldListFilter))
-    search_fields = ("title", "requested_by__username")
+    list_display = (
+        "time_left",
+        "what",
+        "amount",
+        "risk",
+        "why",
+        "requester",
+        "team",
+        "age",
+        "decided",
+    )
+    list_display_links = ("what",)
+    list_filter = FILTERS
+    search_fields = ("title", "requested_by__username", "requested_by__last_name")
+    search_help_text = gettext_lazy("A customer, a reference of a payment, or who asked.")
     list_per_page = 50
+    show_full_result_count = False
     actions = ("approve_chosen", "reject_chosen")
+
+    class Media:
+        """The look of flags, steps and times."""
+
+        css: ClassVar = {"all": ("reviews/admin.css",)}
+
+    @admin.display(description=gettext_lazy("request"), ordering="title")
+    def what(self, review: Review) -> str:
+        """Say what is asked, with the amount as the reader writes it."""
+        return shown_to_reader(review, review.title)
+
+    @admin.display(description=gettext_lazy("amount"), ordering="amount_minor")
+    def amount(self, review: Review) -> str:
+        """Write the amount as everywhere."""
+        return format_html('<span class="review-amount">{}</span>', amount_of(review))
+
+    @admin.display(description=gettext_lazy("risk"))
+    def risk(self, review: Review) -> str:
+        """Name the flags, each with its sentence where one rests on it."""
+        names = dict(Risk.choices)
+        rows = ((flag["text"], names.get(flag["flag"], flag["text"])) for flag in review.flags)
+        return format_html_join(" ", '<span class="review-flag" title="{}">{}</span>', rows)
+
+    @admin.display(description=gettext_lazy("rule"), ordering="rule")
+    def why(self, review: Review) -> str:
+        """Name the rule that asked for a person."""
+        return ledger().rule_name(review.rule) if review.rule else ""
 
     @admin.display(description=gettext_lazy("asked by"), ordering="requested_by__username")
     def requester(self, review: Review) -> str:
         """Name who asked."""
         return words.person_name(review.requested_by)
 
+    @admin.display(description=gettext_lazy("team"), ordering="team_id")
+    def team(self, review: Review) -> str:
+        """Name the customer's team."""
+        return str(getattr(review, "team_name", ""))
+
+    @admin.display(description=gettext_lazy("age"), ordering="-created_at")
+    def age(self, review: Review) -> str:
+        """Say how long ago it was asked for."""
+        return words.age(review)
+
     @admin.display(description=gettext_lazy("time left"), ordering="expires_at")
     def time_left(self, review: Review) -> str:
-        """Say how long the review still waits."""
-        return words.time_left(review)
+        """Say how long the review still waits, or how it ended; soon is marked in words, too."""
+        if review.state != State.PENDING:
+            return str(State(review.state).label)
+        soon = review.expires_at <= timezone.now() + SOON
+        style = "review-soon" if soon else "review-left"
+        return format_html('<span class="{}">{}</span>', style, words.time_left(review))
 
     @admin.display(description=gettext_lazy("decision"), ordering="decided_at")
     def decided(self, review: Review) -> str:
         """Say who decided, and when."""
-        return words.state_sentence(review)
+        return "" if review.state == State.PENDING else words.state_sentence(review)
 
     # The list
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Review]:
         """Leave out what this person may not look at, so that it is not found."""
         return reviews_visible(actor_of(request))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Review], search_term: str
+    ) -> tuple[QuerySet[Review], bool]:
+        """Find by title and person, and by what the ledger knows under this name or reference."""
+        found, twice = super().get_search_results(request, queryset, search_term)
+        if search_term.strip():
+            subjects = ledger().subjects_found(actor_of(request), search_term)
+            # By key: the two lists are joined in different ways and cannot be united as they are.
+            named = Q(pk__in=found.order_by().values("pk"))
+            found = queryset.filter(named | Q(subject_id__in=subjects))
+        return found, twice
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Read the teams of a page at once."""
+        changes = super().get_changelist_instance(request)
+        names = ledger().teams({row.team_id for row in changes.result_list if row.team_id})
+        for row in changes.result_list:
+            row.team_name = names.get(row.team_id, "")
+        return changes
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Put what waits first, by time left."""
@@ -129,11 +207,20 @@ class ReviewAdmin(LookOnlyAdmin):
         *,
         sentence_missing: bool = False,
     ) -> HttpResponse:
+        chosen = list(queryset[:BULK_MOST])
         context = {
             **self.admin_site.each_context(request),
             "title": _("Approve these?") if action == "approve_chosen" else _("Reject these?"),
             "opts": self.opts,
-            "reviews": queryset[:BULK_MOST],
+            "rows": [
+                {
+                    "review": review,
+                    "title": shown_to_reader(review, review.title),
+                    "requester": words.person_name(review.requested_by),
+                }
+                for review in chosen
+            ],
+            "totals": totals_of(chosen),
             "action": action,
             "rejects": action == "reject_chosen",
             "sentence_missing": sentence_missing,
@@ -187,7 +274,8 @@ class ReviewAdmin(LookOnlyAdmin):
             review_denied(review_id=object_id, actor=actor_of(request))
             raise Http404
         self._log(request, "review.opened", object_id)
-        review_viewed(review=found[0], actor=actor_of(request), conversation=False)
+        reads = reads_conversation(actor_of(request), found[0])
+        review_viewed(review=found[0], actor=actor_of(request), conversation=reads)
         return self._page(request, found[0])
 
     def delete_view(
@@ -234,23 +322,20 @@ class ReviewAdmin(LookOnlyAdmin):
     def _page(
         self,
         request: HttpRequest,
-        shown: Review,
+        stored: Review,
         submission: Submission | None = None,
         status: int = 200,
     ) -> HttpResponse:
-        review = self.get_queryset(request).get(pk=shown.pk)
+        review = self.get_queryset(request).get(pk=stored.pk)
         offered, refusal = choices_for(actor_of(request), review)
         may_decide = self.has_decide_permission(request)
+        reads = reads_conversation(actor_of(request), review)
+        shown = page_context(actor_of(request), review, conversation=reads)
         context = {
             **self.admin_site.each_context(request),
-            "title": review.title,
+            **shown,
+            "title": shown["heading"],
             "opts": self.opts,
-            "review": review_now(review),
-            "standing": words.state_sentence(review),
-            "time_left": words.time_left(review),
-            "requester": words.person_name(review.requested_by),
-            "raised_by": words.person_name(review.editor) if review.editor else "",
-            "tries": review.decisions.select_related("actor"),
             "forms": forms_for(review, offered, submission) if may_decide else [],
             "refusal": refusal,
             "error": submission.error if submission else "",

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from reviews.errors import ReviewRefused
 from reviews.forms import FORMS, DecisionForm, field_of
+from reviews.ledger import shown_to_reader
 from reviews.models import Review
 from reviews.services import review_approve, review_raise, review_reject, review_withdraw
 from reviews.states import Channel, Decision
@@ -81,7 +82,7 @@ def forms_for(
 ) -> list[dict[str, Any]]:
     """Return a form with its button for each decision that may be taken."""
     buttons = {
-        Decision.APPROVE: review.button,
+        Decision.APPROVE: shown_to_reader(review, review.button),
         Decision.CHANGE: _("Approve with changes"),
         Decision.RAISE: _("Raise, for somebody else to approve"),
         Decision.REJECT: _("Reject"),
@@ -96,5 +97,13 @@ def forms_for(
             form.auto_id = f"{decision.value}_%s"
             # What was typed is kept; the version is the one that the page shows now.
             form.data = {**form.data, "version": str(review.version)}
-        rows.append({"decision": decision.value, "button": buttons[decision], "form": form})
+        typed = submission is not None and submission.decision is decision
+        rows.append(
+            {
+                "decision": decision.value,
+                "button": buttons[decision],
+                "form": form,
+                "open": typed or decision is Decision.APPROVE,
+            }
+        )
     return rows

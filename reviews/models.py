@@ -8,7 +8,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 
 from reviews.states import Channel, Decision, State
 
@@ -43,6 +43,9 @@ class Review(models.Model):
     team_id = models.UUIDField(null=True, blank=True)
     title = models.CharField(max_length=300)
     button = models.CharField(max_length=120)
+    # What sent the call to a person, and what to be careful about; rows of earlier days name none.
+    rule = models.CharField(max_length=60, blank=True, default="", db_default="")
+    flags = models.JSONField(default=list, db_default=Value([], models.JSONField()))
     amount_minor = models.BigIntegerField(null=True, blank=True)
     currency = models.CharField(max_length=3, blank=True)
     card = models.JSONField(default=list)

@@ -65,6 +65,7 @@ def review_propose(
         requester_decides=confirmed,
         team_id=proposal.team_id,
         currency=proposal.currency,
+        rule=proposal.rule[:60],
         original=dict(arguments),
         expires_at=timezone.now() + timedelta(hours=settings.REVIEW_HOURS),
         **shown(proposal),

@@ -75,6 +75,7 @@ def shown(proposal: ReviewProposal) -> dict[str, Any]:
         "amount_minor": proposal.amount_minor,
         "card": [dict(row) for row in proposal.card],
         "warnings": list(proposal.warnings),
+        "flags": [dict(flag) for flag in proposal.flags],
         "fields": dict(proposal.fields),
     }
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
 
 
 class State(TextChoices):
@@ -34,6 +35,18 @@ class Decision(TextChoices):
     RAISE = "raise", "Raise the amount"
     REJECT = "reject", "Reject"
     WITHDRAW = "withdraw", "Withdraw"
+
+
+class Risk(TextChoices):
+    """What a reviewer is warned of; a flag says it in a sentence, with the figures of its day."""
+
+    CUSTOMER_NEW = "customer_new", _("new customer")
+    AMOUNT_UNUSUAL = "amount_unusual", _("unusual amount")
+    REFUNDS_MANY = "refunds_many", _("several refunds lately")
+    VALUE_UNNAMED = "value_unnamed", _("not in the staff member's words")
+    VALUE_READ = "value_read", _("value read in a record")
+    PAYMENT_DISPUTED = "payment_disputed", _("disputed")
+    REFUNDED_MOSTLY = "refunded_mostly", _("nearly all refunded")
 
 
 class Channel(TextChoices):

@@ -17,10 +17,14 @@ from reviews.states import State
 
 @dataclass(frozen=True, slots=True)
 class CardNow:
-    """The rows of a card and its warnings, with the facts of this moment."""
+    """The rows of a card, its warnings and flags, with the facts of this moment.
+
+    No flags at all: those stored with the review stay.
+    """
 
     rows: Sequence[Mapping[str, str]]
     warnings: Sequence[str]
+    flags: Sequence[Mapping[str, str]] | None = None
 
 
 class Subject(Protocol):
@@ -63,4 +67,6 @@ def review_now(review: Review) -> Review:
     now, shown = subject.card_now(review), copy(review)
     shown.card = [dict(row) for row in now.rows]
     shown.warnings = list(now.warnings)
+    if now.flags is not None:
+        shown.flags = [dict(flag) for flag in now.flags]
     return shown

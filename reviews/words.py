@@ -49,11 +49,9 @@ def time_left(review: Review, now: datetime | None = None) -> str:
     left = review.expires_at - (now or timezone.now())
     if left <= timedelta(0):
         return _("time is up")
-    minutes = int(left.total_seconds() // 60)
-    if minutes < 1:
+    if left < timedelta(minutes=1):
         return _("less than a minute left")
-    days, rest = divmod(minutes, 24 * 60)
-    hours, minutes = divmod(rest, 60)
+    days, hours, minutes = _parted(left)
     if days:
         return ngettext("%(days)d day %(hours)d h left", "%(days)d days %(hours)d h left", days) % {
             "days": days,
@@ -62,3 +60,19 @@ def time_left(review: Review, now: datetime | None = None) -> str:
     if hours:
         return _("%(hours)d h %(minutes)d min left") % {"hours": hours, "minutes": minutes}
     return _("%(minutes)d min left") % {"minutes": minutes}
+
+
+def age(review: Review, now: datetime | None = None) -> str:
+    """Say how long ago the review was asked for."""
+    days, hours, minutes = _parted((now or timezone.now()) - review.created_at)
+    if days:
+        return ngettext("%(days)d day", "%(days)d days", days) % {"days": days}
+    if hours:
+        return _("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": minutes}
+    return _("%(minutes)d min") % {"minutes": minutes}
+
+
+def _parted(span: timedelta) -> tuple[int, int, int]:
+    """Part a span into days, hours and minutes."""
+    days, rest = divmod(max(0, int(span.total_seconds() // 60)), 24 * 60)
+    return days, *divmod(rest, 60)

@@ -26,6 +26,8 @@ TOOLSETS = [
     "exports.tools.TOOLS",
 ]
 RUN_SCOPE = "payments.selectors.scope_of"
+# Whose runs a person may look at in the administration: colleagues, and customers of their teams.
+RUN_REACH = "payments.review_records.reach_of"
 # Runs that have ended and whose work goes on elsewhere: their checkpoints stay meanwhile.
 CHECKPOINTS_NEEDED = "exports.selectors.runs_exporting"
 
@@ -33,6 +35,11 @@ REVIEW_SUBJECTS = {
     "refund": "payments.reviewing.RefundSubject",
     "charge": "payments.reviewing.ChargeSubject",
 }
+# What the pages of reviews must know of customers and amounts, of the chat, and of what came of it.
+REVIEW_LEDGER = "payments.review_records.Ledger"
+REVIEW_LINES = "agent_core.runs.reading.conversation_lines"
+REVIEW_WORDS = "agent_core.runs.reading.words_asked"
+REVIEW_PROGRESS = "desk.settlement.settlement_of"
 REVIEW_DECIDED = "agent_core.runs.services.review_decided"
 # How a ticket learns its payment and its customer's team; neither app knows the other.
 TICKET_PAYMENT_RESOLVER = "payments.lookups.payment_id_for"

@@ -1,0 +1,1 @@
+"""The administration as a whole: who gets where, by role and route."""
