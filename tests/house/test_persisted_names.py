@@ -64,6 +64,7 @@ def _states() -> dict[str, Any]:
         "review states": list(reviews.State.values),
         "review decisions": list(reviews.Decision.values),
         "review channels": list(reviews.Channel.values),
+        "review risks": list(reviews.Risk.values),
         "operations": list(payments.Operation.values),
         "invoice states": list(payments.InvoiceState.values),
         "payment states": list(payments.PaymentState.values),
