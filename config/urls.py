@@ -9,6 +9,7 @@ admin.site.index_title = "Records and reviews"
 
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path("hooks/", include("payments.processor.urls")),
     path("", include("desk.urls")),
 ]
 

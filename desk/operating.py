@@ -25,6 +25,10 @@ from exports.selectors import exports_stuck
 from payments.balances import refunds_pause
 from payments.models import Breaker, Intent, Pause
 from payments.money import Money, money_format
+from payments.processor.models import Reconciliation
+from payments.processor.selectors import reconciliation_latest
+from payments.processor.states import Result
+from payments.processor.wording import finding_sentence, total_sentence
 from payments.selectors import breakers_tripped, intents_checked, pauses
 from payments.services_pause import PAUSE_REFUNDS
 from reviews.words import person_name
@@ -90,6 +94,17 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Books:
+    """The latest comparison of our books with the processor's, told in sentences."""
+
+    row: Reconciliation
+    alarming: bool
+    totals: list[str]
+    findings: list[str]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorPage:
     """Everything on the page, read at one moment."""
 
@@ -102,6 +117,7 @@ class OperatorPage:
     parked: list[Line]
     checked: list[Line]
     breakers: list[Breaker]
+    books: Books | None
     exports: list[Line]
     pause: Pause | None
     pauses: list[Pause]
@@ -126,11 +142,26 @@ def operator_page(viewer: User) -> OperatorPage:
         quarantined=[_line(run, run.created_at, now) for run in operating.runs_quarantined()],
         parked=[_line(run, run.ended_at, now) for run in operating.runs_parked()],
         breakers=list(breakers_tripped()),
+        books=_books(),
         checked=[_intent(intent, now) for intent in _first(intents_checked())],
         exports=[_export(one, now) for one in _first(exports_stuck(now - operating.STUCK_AFTER))],
         pause=refunds_pause(),
         pauses=list(pauses()[:PAUSES_SHOWN]),
         may_pause=viewer.has_perm(PAUSE_REFUNDS),
+    )
+
+
+def _books() -> Books | None:
+    row = reconciliation_latest()
+    if row is None:
+        return None
+    undone = [one for one in row.findings if not one["repaired"]]
+    return Books(
+        row=row,
+        alarming=row.result in {Result.LOOK, Result.SILENT},
+        totals=[total_sentence(total) for total in row.totals],
+        findings=[finding_sentence(one) for one in undone[: operating.SHOWN]],
+        more=max(row.open_findings - min(len(undone), operating.SHOWN), 0),
     )
 
 

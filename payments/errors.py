@@ -131,3 +131,13 @@ class ProcessorResting(LedgerRefused):
                 "Please try again in a few minutes."
             )
         )
+
+
+class ProcessorSilent(CountersignError):
+    """The payment processor gave no certain answer about what it has."""
+
+    code = "processor.silent"
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(_("The payment processor gave no certain answer. Nothing was changed."))

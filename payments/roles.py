@@ -42,9 +42,11 @@ _DECIDES: Final = (
 _SEES_RECORDS: Final = (
     *(
         f"payments.view_{name}"
-        for name in ("team", "paymentmethod", "invoice", "payment", "refund", "intent", "pause")
+        for name in ("team", "paymentmethod", "invoice", "payment", "refund", "intent")
     ),
     "receipts.view_document",
+    "processor.view_processorevent",
+    "processor.view_reconciliation",
 )
 ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     AGENTS: _ASKS,

@@ -33,18 +33,25 @@ def responds(url: str) -> bool:
         return False
 
 
-def processor(folder: Path, port: int) -> Spec:
-    """The sandbox payment processor, with a store of its own."""
+def processor(folder: Path, port: int, hook: str = "") -> Spec:
+    """The sandbox payment processor, with a store of its own; its events go to `hook`."""
     ready = folder / "sandbox.ready"
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "payments.sandbox", "--port", str(port)]
     command += ["--store", str(folder / "sandbox.sqlite3"), "--ready-file", str(ready)]
+    command += ["--hook", hook]
     return Spec(
         name="processor",
         command=command,
         answers=lambda: ready.exists() and ready.read_text("utf-8").strip() == url,
         folder=BASE_DIR,
     )
+
+
+def hook_address(host: str, port: int) -> str:
+    """Return where the web server takes the processor's events."""
+    place = f"[{host}]" if ":" in host else host
+    return f"http://{_reachable(place)}:{port}/hooks/stripe/"
 
 
 def web(host: str, port: int) -> Spec:

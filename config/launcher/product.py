@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from secrets import token_urlsafe
 
 from config import env, runtime
 from config.children import Spec
@@ -56,8 +57,13 @@ def _start(supervisor: Supervisor, wishes: preflight.Wishes) -> None:
     _tables(supervisor)
     if not os.environ.get("SANDBOX_URL"):
         os.environ["SANDBOX_URL"] = supervisor.addresses.sandbox_url
+        # Shared by the two for as long as they run; nobody else has to know it.
+        if not os.environ.get("STRIPE_WEBHOOK_SECRET"):
+            os.environ["STRIPE_WEBHOOK_SECRET"] = f"whsec_{token_urlsafe(32)}"
         (supervisor.folder / "sandbox.ready").unlink(missing_ok=True)
-        supervisor.wait(supervisor.launch(parts.processor(supervisor.folder, port)), SERVER_SECONDS)
+        hook = parts.hook_address(wishes.host, wishes.port)
+        processor = parts.processor(supervisor.folder, port, hook)
+        supervisor.wait(supervisor.launch(processor), SERVER_SECONDS)
     _processes(supervisor, wishes)
     _greet(supervisor)
 

@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "reviews.audit",
     "payments",
     "payments.receipts",
+    "payments.processor",
     "tickets",
     "knowledge",
     "exports",

@@ -25,6 +25,13 @@ SANDBOX_URL = env.url("SANDBOX_URL", ("http", "https"), "") or _running.sandbox_
 STRIPE_API_KEY = env.text("STRIPE_API_KEY", "")
 STRIPE_API_BASE = env.url("STRIPE_API_BASE", ("https", "http"), "https://api.stripe.com")
 
+# Events of the processor are taken while there is a secret that they are signed with; the first of
+# several is the one that signs from now on, the rest are on their way out.
+STRIPE_WEBHOOK_SECRET = env.words("STRIPE_WEBHOOK_SECRET", ())
+PROCESSOR_EVENT_KEEP_DAYS = env.number("PROCESSOR_EVENT_KEEP_DAYS", 90, minimum=4, maximum=3650)
+# Whether the daily comparison of the books takes over what the processor says for certain.
+RECONCILE_APPLY = env.flag("RECONCILE_APPLY", True)
+
 REFUND_DAILY_LIMIT = env.amounts(
     "REFUND_DAILY_LIMIT", {"EUR": 50_000, "USD": 50_000, "JPY": 8_000_000}
 )

@@ -53,6 +53,9 @@ CELERY_BEAT_SCHEDULE = {
     "runs-sweep": _every("runs.run_sweep", 2.0),
     "checkpoints-prune": _every("runs.checkpoints_prune", 3600.0),
     "intents-settle": _every("payments.intents_settle", 5.0),
+    "processor-events": _every("processor.events_sweep", 10.0),
+    # Asks each hour whether the last two days have been compared, and does it once.
+    "processor-reconcile": _every("processor.reconcile_daily", 3600.0),
     "reviews-expire": _every("reviews.reviews_expire", 60.0),
     "audit-chain": _every("audit.chain_extend", 10.0),
     "exports-sweep": _every("exports.exports_sweep", 10.0),

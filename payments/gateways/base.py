@@ -7,7 +7,7 @@ good, or `unknown`, and `unknown` is asked again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol, cast
@@ -106,6 +106,26 @@ class Gateway(Protocol):
         """Look for what an earlier try did, by our metadata; None when there is certainly nothing.
 
         A look-up that got no certain answer is `unknown`, never None.
+        """
+        ...
+
+    def listed(
+        self, kind: SeenKind, since: datetime, until: datetime, payment_ref: str = ""
+    ) -> Iterator[Seen]:
+        """Yield all of a kind that was made from `since` up to `until`, whoever made it.
+
+        `payment_ref`: only what belongs to this payment.
+
+        Raises:
+            ProcessorSilent: the list could not be read to its end.
+        """
+        ...
+
+    def look_up(self, kind: SeenKind, processor_ref: str) -> Seen | None:
+        """Read one object; None when there is certainly none of this name.
+
+        Raises:
+            ProcessorSilent: there was no certain answer.
         """
         ...
 

@@ -5,14 +5,18 @@ One client a try, closed with it: no connection outlives the call, and none is s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, Final
+from urllib.parse import quote
 from uuid import UUID
 
 import httpx
 from django.conf import settings
 
 from payments.gateways import bodies
-from payments.gateways.base import Order, Reply
+from payments.gateways.base import Order, Reply, Seen, SeenKind
+from payments.gateways.looking import LISTS, list_of, listed_seen, one_seen
 from payments.gateways.notes import noted
 from payments.gateways.wire import listed_reply, no_answer, reply_of
 from payments.states import Operation
@@ -75,6 +79,23 @@ class SandboxGateway:
             found = no_answer(type(error).__name__)
         return noted(order, found) if found is not None else None
 
+    def listed(
+        self, kind: SeenKind, since: datetime, until: datetime, payment_ref: str = ""
+    ) -> Iterator[Seen]:
+        """Yield all of a kind that was made in a period."""
+        with self._client() as client:
+
+            def page_of(query: dict[str, str]) -> tuple[int, Any]:
+                return _read(client, LISTS[kind], query)
+
+            yield from listed_seen(kind, (since, until), payment_ref, page_of)
+
+    def look_up(self, kind: SeenKind, processor_ref: str) -> Seen | None:
+        """Read one object."""
+        with self._client() as client:
+            path = f"{list_of(kind, processor_ref)}/{quote(processor_ref, safe='')}"
+            return one_seen(kind, *_read(client, path, {}))
+
     def _client(self) -> httpx.Client:
         # Proxies of the environment are none of the processor's business.
         return httpx.Client(
@@ -83,6 +104,15 @@ class SandboxGateway:
             timeout=settings.PAYMENT_TIMEOUT_SECONDS,
             trust_env=False,
         )
+
+
+def _read(client: httpx.Client, path: str, query: dict[str, str]) -> tuple[int, Any]:
+    """Read what is there; 0 for no answer."""
+    try:
+        answer = client.get(f"/v1/{path}", params=query)
+    except httpx.HTTPError:
+        return 0, None
+    return answer.status_code, _json(answer)
 
 
 def _json(answer: httpx.Response) -> Any:

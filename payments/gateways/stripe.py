@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,7 +18,8 @@ import stripe
 from django.conf import settings
 
 from payments.gateways import bodies
-from payments.gateways.base import Order, Reply
+from payments.gateways.base import Order, Reply, Seen, SeenKind
+from payments.gateways.looking import LISTS, list_of, listed_seen, one_seen
 from payments.gateways.notes import noted
 from payments.gateways.wire import listed_reply, no_answer, reply_of
 from payments.states import Operation
@@ -79,6 +81,24 @@ class StripeGateway:
                 found = no_answer(_cause(error))
         return noted(order, found) if found is not None else None
 
+    def listed(
+        self, kind: SeenKind, since: datetime, until: datetime, payment_ref: str = ""
+    ) -> Iterator[Seen]:
+        """Yield all of a kind that was made in a period."""
+        with _client() as client:
+            listing: Callable[..., Any] = getattr(client.v1, LISTS[kind]).list
+
+            def page_of(query: dict[str, str]) -> tuple[int, Any]:
+                return _read(listing, query)
+
+            yield from listed_seen(kind, (since, until), payment_ref, page_of)
+
+    def look_up(self, kind: SeenKind, processor_ref: str) -> Seen | None:
+        """Read one object."""
+        with _client() as client:
+            one: Callable[..., Any] = getattr(client.v1, list_of(kind, processor_ref)).retrieve
+            return one_seen(kind, *_read(one, processor_ref))
+
 
 @contextmanager
 def _client() -> Iterator[stripe.StripeClient]:
@@ -116,6 +136,14 @@ def _answered(call: Callable[..., Any], *arguments: Any) -> tuple[int, Any]:
     except _TRIPPED:
         return 0, None
     return response.code, response.data
+
+
+def _read(call: Callable[..., Any], *arguments: Any) -> tuple[int, Any]:
+    """Read what is there; 0 for no answer."""
+    try:
+        return _answered(call, *arguments)
+    except stripe.APIConnectionError:
+        return 0, None
 
 
 def _cause(error: stripe.APIConnectionError) -> str:

@@ -34,9 +34,9 @@ CREATE TABLE IF NOT EXISTS events (
     status INTEGER NOT NULL DEFAULT 0, done INTEGER NOT NULL DEFAULT 0);
 """
 MOST_TRIES: Final = 12
-LONGEST_PAUSE: Final = 60.0
-PATIENCE: Final = 10.0
-_IDLE: Final = 5.0
+LONGEST_SECONDS: Final = 60.0
+PATIENCE_SECONDS: Final = 10.0
+_IDLE_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Deliveries(threading.Thread):
         with self._transaction() as db:
             hook = db.execute("SELECT * FROM hook WHERE NOT held").fetchone()
             if hook is None:
-                return None, _IDLE
+                return None, _IDLE_SECONDS
             order = "DESC" if hook["backwards"] else "ASC"
             query = (
                 f"SELECT * FROM events WHERE NOT done AND next_at <= ? ORDER BY position {order}"  # noqa: S608 - one of two words of ours
@@ -139,9 +139,9 @@ class Deliveries(threading.Thread):
             if row is None:
                 query = "SELECT min(next_at) FROM events WHERE NOT done"
                 first = db.execute(query).fetchone()[0]
-                return None, _IDLE if first is None else max(first - now, 0.01)
+                return None, _IDLE_SECONDS if first is None else max(first - now, 0.01)
         where = (hook["url"], hook["secret"], hook["copies"])
-        return Due(row["id"], row["body"], *where), 0.0
+        return Due(row["id"], row["body"], *where), 0
 
     def _note(self, due: Due, status: int) -> None:
         with self._transaction() as db:
@@ -152,9 +152,9 @@ class Deliveries(threading.Thread):
             if row is None:
                 return  # The books were emptied meanwhile.
             done = 200 <= status < 300 or row["tries"] >= MOST_TRIES
-            pause = min(0.25 * 2 ** row["tries"], LONGEST_PAUSE)
+            seconds = min(0.25 * 2 ** row["tries"], LONGEST_SECONDS)
             query = "UPDATE events SET done = ?, next_at = ? WHERE id = ?"
-            db.execute(query, (done, time.time() + pause, due.id))
+            db.execute(query, (done, time.time() + seconds, due.id))
 
 
 def _posted(due: Due) -> int:
@@ -168,7 +168,7 @@ def _posted(due: Due) -> int:
     # Neither proxies of the environment nor redirects: an event is for this address alone.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Stay())
     try:
-        with opener.open(request, timeout=PATIENCE) as answer:
+        with opener.open(request, timeout=PATIENCE_SECONDS) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

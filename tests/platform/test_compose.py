@@ -24,7 +24,7 @@ SERVICES = {
     "redis",
     "migrate",
 }
-SECRETS = ("SECRET_KEY", "AUDIT_KEY", "PASSWORD", "API_KEY")
+SECRETS = ("SECRET_KEY", "AUDIT_KEY", "PASSWORD", "API_KEY", "WEBHOOK_SECRET")
 
 
 def _compose() -> dict[str, Any]:
