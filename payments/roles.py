@@ -42,7 +42,7 @@ _DECIDES: Final = (
 _SEES_RECORDS: Final = (
     *(
         f"payments.view_{name}"
-        for name in ("team", "paymentmethod", "invoice", "payment", "refund", "intent")
+        for name in ("team", "paymentmethod", "invoice", "payment", "refund", "intent", "pause")
     ),
     "receipts.view_document",
     "processor.view_processorevent",
