@@ -1,7 +1,8 @@
 """What came of an approved review: looked up in the ledger, never taken from the conversation."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from agent_core.runs.models import Call
 from agent_core.runs.states import RUN_FINAL, CallState, RunState
 from payments.models import Intent, Payment, Refund
-from payments.states import IntentState
+from payments.states import IntentState, RefundState
 from reviews.models import Review
 from reviews.states import State
 
@@ -25,15 +26,20 @@ _RUN_ENDED: Final[Mapping[str, Any]] = {
 }
 
 
+Step = tuple[str, datetime]
+"""What happened, and when."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """How far an approved effect is."""
+    """How far an approved effect is, and the steps that it has taken."""
 
     state: str
     words: str
     reference: str
     final: bool
     tone: str
+    steps: tuple[Step, ...] = ()
 
 
 def settlement_of(review: Review) -> Settlement | None:
@@ -46,6 +52,15 @@ def settlement_of(review: Review) -> Settlement | None:
     intent = Intent.objects.filter(of_review).first()
     if intent is None:
         return _without_intent(call)
+    refund = Refund.objects.filter(intent=intent).first()
+    if refund is not None and intent.state == IntentState.SUCCEEDED:
+        found = _of_refund(refund)
+    else:
+        found = _of_intent(intent)
+    return replace(found, steps=_steps(review, intent, refund))
+
+
+def _of_intent(intent: Intent) -> Settlement:
     reference = _reference(intent.pk)
     if intent.state == IntentState.SUCCEEDED:
         said = _("The processor has confirmed it.")
@@ -57,6 +72,40 @@ def settlement_of(review: Review) -> Settlement | None:
         said = _("The processor did not confirm. It is being checked, so nobody is paid twice.")
         return Settlement("unknown", said, reference, False, "warn")
     return Settlement("sending", _("Sent; waiting for the processor."), reference, False, "info")
+
+
+def _steps(review: Review, intent: Intent, refund: Refund | None) -> tuple[Step, ...]:
+    """List what has happened to it, in order, each with its time."""
+    failed = intent.state == IntentState.FAILED
+    settled = intent.settled_at
+    if refund is not None and not failed:
+        settled = refund.settled_at if refund.state != RefundState.FAILED else None
+        if refund.settled_at != refund.failed_at:
+            settled = refund.settled_at
+    times = (
+        (_("Approved"), review.decided_at),
+        (_("Sent"), intent.created_at if intent.tries else None),
+        (_("Being checked"), intent.unknown_at if intent.state == IntentState.OPEN else None),
+        (_("Accepted"), refund.accepted_at if refund is not None else None),
+        (_("Settled"), None if failed else settled),
+        (_("Failed"), settled if failed else refund.failed_at if refund is not None else None),
+    )
+    return tuple((label, moment) for label, moment in times if moment is not None)
+
+
+def _of_refund(refund: Refund) -> Settlement:
+    """Say where a refund is that the processor took, and that it came back if it did."""
+    if refund.state == RefundState.ACCEPTED:
+        said = _("The processor has accepted it; the bank has not confirmed it yet.")
+        return Settlement("accepted", said, refund.reference, False, "info")
+    if refund.state == RefundState.FAILED:
+        said = _(
+            "It failed at the bank after the processor had accepted it. The customer does not have "
+            "the money, and a ticket is open for it."
+        )
+        return Settlement("failed_later", said, refund.reference, True, "bad")
+    said = _("The processor has confirmed it.")
+    return Settlement("succeeded", said, refund.reference, True, "good")
 
 
 def _without_intent(call: Call | None) -> Settlement:

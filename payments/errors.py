@@ -67,6 +67,12 @@ class PaymentNotRefundable(LedgerRefused):
     code = "payment.not_refundable"
 
 
+class PaymentTooOld(LedgerRefused):
+    """This payment is too old to be refunded to what it was paid with."""
+
+    code = "refund.expired"
+
+
 class RefundsPaused(LedgerRefused):
     """Operations have paused all refunds; nothing new begins until they let them go on."""
 

@@ -6,7 +6,6 @@ A call's own waiting review and its own intent never count against it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
@@ -18,7 +17,8 @@ from django.utils.translation import gettext as _
 
 from agent_core.contract import RunContext
 from agent_core.policy import ReviewProposal
-from payments import balances
+from payments import balances, selectors
+from payments.balances import Left, payment_balance
 from payments.lookups import invoice_named, payment_named
 from payments.models import IntentCall, Payment
 from payments.money import MoneyInvalid, money_parse
@@ -27,22 +27,20 @@ from payments.words import amount_in_words, key_in_words
 from reviews.models import Review
 from reviews.states import State
 
+__all__ = [
+    "Facts",
+    "Left",
+    "charge_facts",
+    "payment_left_for",
+    "refund_facts",
+    "refund_facts_of",
+    "refund_wanted",
+    "review_of",
+]
+
 Facts = Mapping[str, Any]
 Beside = Mapping[UUID, ReviewProposal | None]
 NOTHING: Final[Beside] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What a payment holds for a new request: paid, minus refunded, minus what waits.
-
-    `beside_minor` is what earlier calls of the same batch ask, and waits nowhere yet.
-    """
-
-    left_minor: int
-    refunded_minor: int
-    waiting_minor: int
-    beside_minor: int
 
 
 def review_of(context: RunContext) -> Review | None:
@@ -54,14 +52,12 @@ def review_of(context: RunContext) -> Review | None:
 
 def payment_left_for(payment: Payment, own: Review | None, beside: Beside = NOTHING) -> Left:
     """Return what is left for a request. Once it is approved, waiting ones no longer count."""
-    refunded = balances.refunded_minor(payment)
-    left = balances.payment_left(payment)
     if own is not None and own.state == State.APPROVED:
-        return Left(left, refunded, 0, 0)
+        return payment_balance(payment)
     waiting = _waiting(Q(subject_id=payment.pk), own, beside)
     asked = [ask for ask in _refunds(beside) if ask.subject_id == payment.pk]
     same = sum(ask.amount_minor or 0 for ask in asked)
-    return Left(max(0, left - waiting - same), refunded, waiting, same)
+    return payment_balance(payment, waiting_minor=waiting, beside_minor=same)
 
 
 def refund_wanted(payment: Payment, amount: str, left_minor: int) -> int:
@@ -107,6 +103,8 @@ def refund_facts_of(
         "currency": payment.currency,
         "paused": balances.refunds_pause() is not None,
         "disputed": payment.disputed,
+        "too_old": balances.too_old(payment),
+        "refunded_as": _refunded_as(payment, held),
         "wanted_minor": wanted_minor,
         "left_minor": held.left_minor,
         "refunded_minor": held.refunded_minor,
@@ -117,6 +115,14 @@ def refund_facts_of(
         "today_minor": _today(context, payment.currency, own),
         "daily_limit_minor": balances.daily_limit(payment.currency),
     }
+
+
+def _refunded_as(payment: Payment, held: Left) -> str:
+    """Name the refunds of a payment that was given back in full; empty for any other."""
+    if held.refunded_minor - held.sent_minor - held.unknown_minor < held.paid_minor:
+        return ""
+    refunds = selectors.refunds_by_payment([payment]).get(payment.pk, [])
+    return ", ".join(refund.reference for refund in refunds)
 
 
 def charge_facts(context: RunContext, arguments: Mapping[str, Any]) -> Facts | None:

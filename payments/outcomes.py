@@ -18,6 +18,7 @@ from payments.errors import (
     IntentBusy,
     LedgerRefused,
     PaymentDisputed,
+    PaymentTooOld,
     ProcessorResting,
     RefundAboveLeft,
     RefundsPaused,
@@ -35,6 +36,7 @@ Answer = tuple[str, Artifact]
 # What a rule or a person forbids; the rest of the ledger's refusals are final facts.
 _POLICY: Final = (
     PaymentDisputed,
+    PaymentTooOld,
     RefundAboveLeft,
     DailyLimitReached,
     RefundsPaused,

@@ -69,6 +69,28 @@ def payment_disputed(proposal: Proposal, facts: Facts) -> Verdict | None:
     return Verdict(kind="block", rule="payment.disputed", text=text)
 
 
+def refund_expired(proposal: Proposal, facts: Facts) -> Verdict | None:
+    """Block what is so old that no bank would deliver it."""
+    if not facts["too_old"]:
+        return None
+    text = _(
+        "{payment} is too old to be refunded to what it was paid with. Nothing was refunded. "
+        "Agree with the customer on another way."
+    ).format(payment=facts["payment"])
+    return Verdict(kind="block", rule="refund.expired", text=text)
+
+
+def refunded_already(proposal: Proposal, facts: Facts) -> Verdict | None:
+    """Block the refund of what was given back in full, and show as what."""
+    if not facts["refunded_as"]:
+        return None
+    text = _(
+        "Nothing is left to refund on {payment}: it was refunded in full already, as {refunds}. "
+        "Nothing was refunded again."
+    ).format(payment=facts["payment"], refunds=facts["refunded_as"])
+    return Verdict(kind="block", rule="refund.already_refunded", text=text)
+
+
 def refund_above_left(proposal: Proposal, facts: Facts) -> Verdict | None:
     """Block more than the payment still holds; what waits for a decision counts as gone."""
     wanted, left = int(facts["wanted_minor"]), int(facts["left_minor"])
@@ -180,6 +202,8 @@ REFUND_POLICIES: Final[tuple[Policy, ...]] = (
     refund_going,
     refunds_paused,
     payment_disputed,
+    refunded_already,
+    refund_expired,
     refund_above_left,
     refund_daily_limit,
     refund_always,

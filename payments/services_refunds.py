@@ -18,6 +18,7 @@ from payments.balances import (
     payment_left,
     refunded_today,
     refunds_pause,
+    too_old,
 )
 from payments.errors import (
     AmountRefused,
@@ -26,6 +27,7 @@ from payments.errors import (
     LedgerRefused,
     PaymentDisputed,
     PaymentNotRefundable,
+    PaymentTooOld,
     RefundAboveLeft,
     RefundsPaused,
     ReviewMissing,
@@ -74,7 +76,8 @@ def refund_make(
         RefundAboveLeft: more than is left at this moment.
         DailyLimitReached: more than the requester may still refund today.
         RefundsPaused: operations have paused all refunds; the approval was not used up.
-        PaymentDisputed, PaymentNotRefundable, AmountRefused, TargetMissing: it cannot be.
+        PaymentDisputed, PaymentNotRefundable, PaymentTooOld: this payment cannot be refunded.
+        AmountRefused, TargetMissing: it cannot be.
         ProcessorResting: the processor does not answer; the approval was not used up.
         IntentBusy: another refund of this payment is being checked; this one was not sent.
         StaleAttempt: another worker owns the run; nothing was written.
@@ -179,9 +182,11 @@ def _limits_hold(payment: Payment, asked: Money, requester_id: int) -> None:
         raise PaymentDisputed
     if asked.amount_minor <= 0 or asked.currency != payment.currency:
         raise AmountRefused
+    if too_old(payment):
+        raise PaymentTooOld
     left = payment_left(payment)
     if asked.amount_minor > left:
-        raise RefundAboveLeft(Money(max(left, 0), payment.currency), asked)
+        raise RefundAboveLeft(Money(left, payment.currency), asked)
     limit = daily_limit(asked.currency)
     if limit is None:
         return

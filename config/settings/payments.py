@@ -35,6 +35,8 @@ RECONCILE_APPLY = env.flag("RECONCILE_APPLY", True)
 REFUND_DAILY_LIMIT = env.amounts(
     "REFUND_DAILY_LIMIT", {"EUR": 50_000, "USD": 50_000, "JPY": 8_000_000}
 )
+# A payment older than this is not refunded to what it was paid with; 0 for no limit.
+REFUND_MAX_AGE_DAYS = env.number("REFUND_MAX_AGE_DAYS", 0, minimum=0, maximum=36_500)
 CHARGE_REVIEW_ABOVE = env.amounts(
     "CHARGE_REVIEW_ABOVE", {"EUR": 200_000, "USD": 200_000, "JPY": 30_000_000}
 )

@@ -58,15 +58,15 @@ def test_an_open_card_has_the_figures_and_the_warnings_of_now_wherever_it_is_sho
     sent = Refund.objects.create(
         reference="REF-7002", payment=payment, amount_minor=400, currency="EUR", state="succeeded"
     )
-    Payment.objects.filter(pk=payment.pk).update(disputed=True)
+    Payment.objects.filter(pk=payment.pk).update(disputed=True, disputed_minor=100)
     for said in shown():
-        assert "so far 4.00 EUR, after this 9.00 EUR. Left to refund 16.00 EUR." in said
+        assert "so far 4.00 EUR, after this 9.00 EUR. Left to refund 15.00 EUR." in said
         assert "in the last 30 days: REF-7002 4.00 EUR" in said
         assert "1 payment of this customer is disputed at the bank." in said
         assert "Another" not in said
     Refund.objects.filter(pk=sent.pk).update(amount_minor=2300)
     for said in shown():
-        assert "so far 23.00 EUR. Only 2.00 EUR is left to refund, less than this asks" in said
+        assert "so far 23.00 EUR. Only 1.00 EUR is left to refund, less than this asks" in said
 
 
 def test_a_decided_card_keeps_what_was_stored_with_it(

@@ -172,6 +172,8 @@ def test_a_new_refund_is_blocked_before_anybody_is_asked(more: dict[str, Any], r
         "attaches": False,
         "wanted_minor": 100,
         "left_minor": 500,
+        "too_old": False,
+        "refunded_as": "",
         "waiting_minor": 0,
         "beside_minor": 0,
         "today_minor": 0,

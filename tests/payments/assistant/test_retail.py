@@ -95,9 +95,9 @@ def test_a_cancelled_order_has_nothing_left_on_either_side(
     assert (books.amount, books.refunded, books.currency) == (60891, 60891, "usd")
     talk = Conversation(agent, ["refund #W3220387"])
     blocked = talk.gated("refund_request", payment="#W3220387")
-    assert (blocked.record.verdict, blocked.record.rule) == ("block", "refund.above_left")
-    assert blocked.record.content == (
-        "Nothing is left to refund on PAY-W3220387. Nothing was refunded."
+    assert blocked.record.rule == "refund.already_refunded"
+    assert blocked.record.content.startswith(
+        "Nothing is left to refund on PAY-W3220387: it was refunded in full already, as REF-"
     )
 
 
