@@ -248,7 +248,7 @@ def test_objects_at_the_edge_of_two_days_are_compared_once(few: Books) -> None:
 
 @pytest.mark.parametrize("fault", ["server_before", "drop_before", "access", "rate"])
 def test_a_processor_that_does_not_answer_is_not_agreement(books: Books, fault: str) -> None:
-    books.processor.fault(fault, 5)
+    books.processor.fault(fault)
     row = books.compare(apply=True)
     assert row.result == "silent"
 
