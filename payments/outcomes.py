@@ -148,6 +148,11 @@ def refund_answer(result: RefundResult, payment: Payment, asked: Money | None) -
             "{reference}: {amount} of {payment} was already refunded to {name}, to {method}. "
             "Nothing was refunded again."
         )
+    elif result.code == "refund.accepted":
+        text = _(
+            "{reference}: the refund of {amount} of {payment} to {name}, to {method}, was accepted "
+            "by the payment processor and is on its way. The bank has not confirmed it yet."
+        )
     else:
         text = _("{reference}: {amount} of {payment} was refunded to {name}, to {method}.")
     lines = [

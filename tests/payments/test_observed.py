@@ -15,6 +15,7 @@ from payments import errors
 from payments.balances import payment_left
 from payments.gateways.base import Seen
 from payments.models import Dispute, Intent, IntentCall, Payment, Refund
+from payments.outcomes import refund_answer
 from payments.results import RefundResult
 from payments.services import intents_settle, observed, refund_make, refunds_look
 from payments.settled import intent_outcome
@@ -79,6 +80,9 @@ def test_a_refund_walks_from_accepted_to_settled_and_is_sent_once(
         "refund.accepted",
     )
     assert "on its way" in result.sentence
+    said, artifact = refund_answer(result, pending.payment, None)
+    assert "is on its way. The bank has not confirmed it yet. 40.00 EUR" in said
+    assert artifact["reason"] == "completed"
     row = Refund.objects.get()
     assert (row.state, row.accepted_at is None, row.settled_at) == ("accepted", False, None)
     assert Intent.objects.get().state == "succeeded"
