@@ -79,9 +79,8 @@ def _steps(review: Review, intent: Intent, refund: Refund | None) -> tuple[Step,
     failed = intent.state == IntentState.FAILED
     settled = intent.settled_at
     if refund is not None and not failed:
-        settled = refund.settled_at if refund.state != RefundState.FAILED else None
-        if refund.settled_at != refund.failed_at:
-            settled = refund.settled_at
+        # What failed before it had settled has both times, and they are one.
+        settled = refund.settled_at if refund.settled_at != refund.failed_at else None
     times = (
         (_("Approved"), review.decided_at),
         (_("Sent"), intent.created_at if intent.tries else None),
