@@ -111,7 +111,8 @@ def _refund_risks(ask: RefundAsk, asked: Money, lately: int, disputes: int) -> l
 def charge_proposal(ask: ChargeAsk) -> ReviewProposal:
     """Return what a person is asked about a charge: a second one, or the one who asked."""
     invoice, customer = ask.invoice, ask.invoice.customer
-    amount, name = _money(invoice.amount_minor, invoice.currency), one_line(customer.name)
+    wanted = Money(invoice.amount_minor, invoice.currency)
+    amount, name = _money(wanted.amount_minor, wanted.currency), one_line(customer.name)
     if ask.requester_confirms:
         title = _("Confirm before {name} is charged {amount}").format(name=name, amount=amount)
         button, fields = _("Confirm {amount}").format(amount=amount), {"confirm": "requester"}
@@ -124,12 +125,11 @@ def charge_proposal(ask: ChargeAsk) -> ReviewProposal:
     )
     disputes = disputes_of(customer)
     warnings = [_disputes_text(disputes)] if disputes else []
+    subject = (Operation.CHARGE, invoice.pk, invoice.amount_minor, invoice.currency, ask.version)
     return ReviewProposal(
         kind="charge",
         subject_id=invoice.pk,
-        subject_hash=subject_hash(
-            Operation.CHARGE, invoice.pk, invoice.amount_minor, invoice.currency, ask.version
-        ),
+        subject_hash=subject_hash(*subject),
         title=title,
         button=button,
         amount_minor=invoice.amount_minor,
@@ -146,12 +146,7 @@ def charge_proposal(ask: ChargeAsk) -> ReviewProposal:
         ),
         warnings=tuple(warnings),
         fields=fields,
-        flags=(
-            *customer_flags(
-                customer, Money(invoice.amount_minor, invoice.currency), disputes=disputes
-            ),
-            *ask.origin_flags,
-        ),
+        flags=(*customer_flags(customer, wanted, disputes=disputes), *ask.origin_flags),
     )
 
 
