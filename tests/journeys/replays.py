@@ -73,11 +73,15 @@ class Forger:
         forged = self.graph.update_state(paused, {"reviews": decisions}, as_node="review")
         self._stream(None, {**self.thread, **forged})
 
-    def again_from(self, node: str) -> None:
-        """Go on from the old checkpoint at which this node was next, by the checkpoint's id."""
+    def before_model(self) -> None:
+        """Go on from a checkpoint before the model was asked, forged: the product stores none."""
         history = self.graph.get_state_history(self.thread)
-        state = next(state for state in history if state.next == (node,))
-        self._stream(None, {**self.thread, **state.config})
+        answered = next(state for state in history if state.next == ("gate",))
+        counts = {"batch_number": 0, "model_calls": 0, "tokens": 0}
+        messages = answered.values["messages"][:-1]
+        asked = {**answered.values, **counts, "messages": messages, "batch": []}
+        forged = self.graph.update_state(answered.config, asked, as_node="prepare")
+        self._stream(None, {**self.thread, **forged})
 
     def _stream(self, begin: Any, config: RunnableConfig) -> None:
         parts = Parts(

@@ -104,7 +104,7 @@ def test_b10_from_before_the_model_a_new_call_finds_its_place_taken(
     run = refunded_once(chat)
     forger = Forger(run)
     forger.seize()
-    forger.again_from("model")
+    forger.before_model()
     assert (len(chat.calls()), len(chat.reviews()), len(chat.answers())) == (1, 1, 1)
     assert refunds() == [(500, "succeeded")]
     assert sent_back(product, "PAY-10011") == [500]
