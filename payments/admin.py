@@ -18,6 +18,7 @@ from payments.receipts.models import Document
 from payments.receipts.services import content_of
 from payments.selectors import scope_of
 from payments.states import Operation
+from reviews.admin_rights import ByWhatIsShown
 from reviews.audit.recorded import Recorded
 from reviews.models import Review
 from reviews.selectors import reviews_visible
@@ -25,7 +26,7 @@ from reviews.selectors import reviews_visible
 SEES_ALL: Final = "audit.view_entry"
 
 
-class ReadOnlyAdmin(admin.ModelAdmin[Any]):
+class ReadOnlyAdmin(ByWhatIsShown, admin.ModelAdmin[Any]):
     """Show rows of the person's own teams; refuse adding, changing and deleting on every route."""
 
     team_path: ClassVar[str] = ""

@@ -1,8 +1,9 @@
 """Who gets where in the administration of reviews: to look, to decide, never to edit."""
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
@@ -14,7 +15,27 @@ def actor_of(request: HttpRequest) -> User:
     return cast("User", request.user)
 
 
-class LookOnlyAdmin(admin.ModelAdmin[Review]):
+class ByWhatIsShown:
+    """Lets a list be filtered by what its pages show, for `ModelAdmin`.
+
+    Django lets it be filtered by any field, and what no page shows would be read letter by letter.
+    """
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Refuse a field that stands neither in the list, nor on the page, nor among the filters."""
+        page = cast("admin.ModelAdmin[Any]", self)
+        # Where no fields are named, the page is one of our own, or Django would name them all.
+        named = page.get_fieldsets(request) if page.fields or page.fieldsets else ()
+        shown = {"id", "pk", *page.list_display, *flatten_fieldsets(named)}
+        filters = (each[0] if isinstance(each, tuple) else each for each in page.list_filter)
+        shown |= {each.partition("__")[0] for each in filters if isinstance(each, str)}
+        if lookup.partition("__")[0] not in shown:
+            return False
+        allowed: bool = super().lookup_allowed(lookup, value, request)  # type: ignore[misc]
+        return allowed
+
+
+class LookOnlyAdmin(ByWhatIsShown, admin.ModelAdmin[Review]):
     """An administration page that adds, edits and deletes nothing, whatever rights somebody has."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:

@@ -23,6 +23,7 @@ from django.utils.translation import gettext_lazy
 from agent_core.runs.models import Call, Conversation, ModelCall, Run, StopRecord
 from agent_core.runs.states import RUN_FINAL, RunState
 from agent_core.runs.wording import explain
+from reviews.admin_rights import ByWhatIsShown
 from reviews.models import Review
 from reviews.selectors import reviews_visible
 
@@ -115,7 +116,7 @@ class ModelCallInline(LookOnly, admin.TabularInline[ModelCall, Run]):
 
 
 @admin.register(Run)
-class RunAdmin(LookOnly, admin.ModelAdmin[Run]):
+class RunAdmin(LookOnly, ByWhatIsShown, admin.ModelAdmin[Run]):
     """Runs with what they wait for and why they ended."""
 
     list_display = (
@@ -231,7 +232,7 @@ class RunAdmin(LookOnly, admin.ModelAdmin[Run]):
 
 
 @admin.register(Conversation)
-class ConversationAdmin(LookOnly, admin.ModelAdmin[Conversation]):
+class ConversationAdmin(LookOnly, ByWhatIsShown, admin.ModelAdmin[Conversation]):
     """Conversations by owner and customer."""
 
     list_display = ("title", "owner", "customer_label", "updated_at")

@@ -13,9 +13,10 @@ from django.utils.translation import gettext_lazy as _
 
 from payments.processor.models import ProcessorEvent, Reconciliation
 from payments.processor.wording import finding_sentence, total_sentence
+from reviews.admin_rights import ByWhatIsShown
 
 
-class _ReadOnly(admin.ModelAdmin[Any]):
+class _ReadOnly(ByWhatIsShown, admin.ModelAdmin[Any]):
     """Refuse adding, changing and deleting on every route."""
 
     actions = None
