@@ -22,7 +22,7 @@ class ByWhatIsShown:
     """
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Refuse a field that stands neither in the list, nor on the page, nor among the filters."""
+        """Refuse a field that is not in the list, on the page or among the filters."""
         page = cast("admin.ModelAdmin[Any]", self)
         # Where no fields are named, the page is one of our own, or Django would name them all.
         named = page.get_fieldsets(request) if page.fields or page.fieldsets else ()

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from reviews.admin_rights import ByWhatIsShown
 from tickets.errors import MoveRefused
 from tickets.models import Note, Ticket
 from tickets.selectors import tickets_for
@@ -35,7 +36,7 @@ class NoteInline(admin.TabularInline[Note, Ticket]):
 
 
 @admin.register(Ticket)
-class TicketAdmin(admin.ModelAdmin[Ticket]):
+class TicketAdmin(ByWhatIsShown, admin.ModelAdmin[Ticket]):
     """The tickets of a person's teams."""
 
     list_display = ("reference", "subject", "state", "priority", "requester", "created_at")
