@@ -96,13 +96,17 @@ def intent_open(operation: Operation, target_id: UUID) -> Intent | None:
 
 
 def refunded_today(requester_id: int, currency: str, now: datetime | None = None) -> int:
-    """Sum what this person sent back today, in minor units; a failed refund does not count."""
+    """Sum what this person sent back today, in minor units.
+
+    A failed refund does not count, nor does one that failed after it was accepted.
+    """
     rows = Intent.objects.filter(
         operation=Operation.REFUND,
         requester_id=requester_id,
         currency=currency,
         created_at__gte=day_start(now),
     ).exclude(state=IntentState.FAILED)
+    rows = rows.exclude(refund__state=RefundState.FAILED)
     return rows.aggregate(total=Sum("amount_minor"))["total"] or 0
 
 

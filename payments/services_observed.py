@@ -229,8 +229,9 @@ def _moved(seen: Seen, payment: Payment, refund: Refund, by: Actor) -> Change:
 
 
 def _recorded(seen: Seen, payment: Payment, by: Actor) -> Change:
-    """Write a refund that nobody here asked for; a failed one has moved nothing."""
-    if seen.state == "failed" or seen.currency != payment.currency:
+    """Write a refund that nobody here asked for; a failed one, so that it stays failed."""
+    own = seen.state == "failed" and seen.intent_id is not None
+    if own or seen.currency != payment.currency:
         what: What = "nothing" if seen.state == "failed" else "nowhere"
         return _change(seen, what, payment_reference=payment.reference)
     refund = Refund.objects.create(
@@ -261,7 +262,7 @@ def _recorded(seen: Seen, payment: Payment, by: Actor) -> Change:
 
 
 def _reopen(payment: Payment, refund: Refund) -> None:
-    """Open a ticket and owe the conversation a message, in the transaction that moved the refund.
+    """Open a ticket and owe each conversation a message, in the transaction that moved it.
 
     It moves once, so there is one of each.
     """
@@ -270,7 +271,7 @@ def _reopen(payment: Payment, refund: Refund) -> None:
         # Made at the processor: whoever made it reads of it there.
         log.error("refund.outside_failed", extra={"refund": refund.reference})
         return
-    IntentCall.objects.filter(intent=intent, attached=False).update(waiting=True)
+    IntentCall.objects.filter(intent=intent).update(waiting=True)
     amount = Money(refund.amount_minor, refund.currency)
     subject, body = case(amount, payment.reference, refund.reference)
     import_string(settings.REFUND_FAILED_CASE)(

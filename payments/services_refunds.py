@@ -34,13 +34,14 @@ from payments.errors import (
     TargetMissing,
 )
 from payments.gateways.base import gateway_named
+from payments.gateways.classes import reason_of
 from payments.locks import pause_wait, payment_lock, requester_lock
 from payments.models import Intent, Payment, Refund
 from payments.money import Money
 from payments.recording import refusal_recorded
 from payments.references import refund_reference
 from payments.results import RefundResult, ended
-from payments.sentences import sentence
+from payments.sentences import code_of, sentence
 from payments.services_breaker import breaker_allow
 from payments.services_intents import (
     Started,
@@ -50,7 +51,7 @@ from payments.services_intents import (
     intent_finish,
     intent_replayed,
 )
-from payments.services_settle import intent_reason
+from payments.services_settle import failed_later_text, intent_reason, refund_failed_later
 from payments.states import Operation, PaymentState, subject_hash
 from reviews.errors import ReviewUnusable
 from reviews.selectors import review_find
@@ -100,7 +101,9 @@ def refund_make(
 
 
 def refund_result(intent: Intent, *, attached: bool) -> RefundResult:
-    """Say how a refund stands; a settled one says the same for ever."""
+    """Say how a refund stands; a settled one says the same until the bank sends it back."""
+    if (later := refund_failed_later(intent)) is not None:
+        return _result_failed_later(intent, later)
     refund = Refund.objects.select_related("payment").get(intent=intent)
     amount = Money(intent.amount_minor, intent.currency)
     result = intent.result
@@ -117,6 +120,22 @@ def refund_result(intent: Intent, *, attached: bool) -> RefundResult:
         already_applied=attached and state == "succeeded",
         code=code,
         sentence=sentence(code, amount, refund.payment.reference),
+        refund_id=refund.pk,
+        intent_id=intent.pk,
+    )
+
+
+def _result_failed_later(intent: Intent, refund: Refund) -> RefundResult:
+    return RefundResult(
+        state="failed",
+        reason=reason_of(refund.failure_code),
+        reference=refund.reference,
+        payment_reference=refund.payment.reference,
+        amount=Money(intent.amount_minor, intent.currency),
+        left=Money(payment_left(refund.payment), intent.currency),
+        already_applied=False,
+        code=code_of(Operation.REFUND, refund.failure_code),
+        sentence=failed_later_text(refund),
         refund_id=refund.pk,
         intent_id=intent.pk,
     )

@@ -89,7 +89,11 @@ def intent_end(
     if _settle(intent, target, reply, by):
         _owe_messages(intent, call)
         return
-    if call is not None:
+    if reply.decline_code:
+        # An event does not name it, so one that was first has left it empty.
+        ended = Intent.objects.filter(pk=intent.pk, state=IntentState.FAILED, decline_code="")
+        ended.update(decline_code=reply.decline_code)
+    if call is not None and refund_failed_later(intent) is None:
         _owe_messages(intent, call)
     if reply.state == "succeeded" and isinstance(target, Payment):
         # The processor told of it, as being on its way, before its own reply was here.
@@ -132,8 +136,8 @@ def notices_post(intent: Intent) -> int:
     """Post the owed messages of a settled intent; a second caller finds nothing left to post."""
     post = import_string(settings.CONVERSATION_NOTICE)
     said, dedupe = partial(notice_text, intent), f"intent:{intent.pk}"
-    if (refund := _failed_later(intent)) is not None:
-        said, dedupe = partial(_failed_later_text, refund), f"refund:{refund.pk}:failed"
+    if (refund := refund_failed_later(intent)) is not None:
+        said, dedupe = partial(failed_later_text, refund), f"refund:{refund.pk}:failed"
     owed = IntentCall.objects.filter(intent=intent, waiting=True)
     with faults.commit("intent.notices", transaction.atomic()):
         rows = list(owed.select_for_update(skip_locked=True))
@@ -151,15 +155,17 @@ def notice_text(intent: Intent) -> str:
     return notice(result["code"], amount, result["target"], result["reference"])
 
 
-def _failed_later(intent: Intent) -> Refund | None:
+def refund_failed_later(intent: Intent) -> Refund | None:
     """Return the refund of an intent that had come to a good end, if it failed after that."""
-    if intent.operation != Operation.REFUND or intent.state != IntentState.SUCCEEDED:
+    if intent.operation != Operation.REFUND:
         return None
-    rows = Refund.objects.select_related("payment")
-    return rows.filter(intent=intent, state=RefundState.FAILED).first()
+    # As stored: whoever brings a late reply may hold the intent as it was before.
+    ended = Refund.objects.filter(intent=intent, intent__state=IntentState.SUCCEEDED)
+    return ended.select_related("payment").filter(state=RefundState.FAILED).first()
 
 
-def _failed_later_text(refund: Refund) -> str:
+def failed_later_text(refund: Refund) -> str:
+    """Say that a refund has failed which had come to a good end."""
     amount = Money(refund.amount_minor, refund.currency)
     return failed_later(amount, refund.payment.reference, refund.reference)
 

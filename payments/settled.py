@@ -13,7 +13,7 @@ from payments.money import Money, money_format
 from payments.results import ChargeResult, RefundResult, failed
 from payments.services_charges import charge_result
 from payments.services_refunds import refund_result
-from payments.services_settle import notice_text
+from payments.services_settle import notice_text, refund_failed_later
 from payments.states import IntentState, Operation
 
 
@@ -35,6 +35,9 @@ def intent_outcome(intent: Intent) -> tuple[str, Artifact]:
     if intent.state == IntentState.OPEN:
         result = _result(intent)
         return result.sentence, transient(result.code, data={**data, "unknown": True})
+    if refund_failed_later(intent) is not None:
+        late = _result(intent)
+        return late.sentence, failed(late.reason, late.code, data)
     code, text = str(intent.result["code"]), notice_text(intent)
     if intent.state == IntentState.SUCCEEDED:
         return text, completed(code, stop=True, data=data)

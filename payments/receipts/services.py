@@ -62,7 +62,9 @@ def refund_receipt_issue(refund: Refund) -> Document:
     issued, language = timezone.now(), language_of(refund.payment.customer.language)
     kind, year = DocumentKind.REFUND_RECEIPT, timezone.localtime(issued).year
     of_payment = Document.objects.filter(refund__payment=refund.payment_id)
-    earlier = of_payment.aggregate(minor=Sum("refund__amount_minor"))["minor"] or 0
+    # One that failed later gave nothing back: the next one carries its tax.
+    held = of_payment.exclude(refund__state=RefundState.FAILED)
+    earlier = held.aggregate(minor=Sum("refund__amount_minor"))["minor"] or 0
     sequence = _next(kind, year)
     number = _number(kind, year, sequence)
     return Document.objects.create(

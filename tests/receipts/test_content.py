@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from payments.models import PaymentMethod
+from payments.models import PaymentMethod, Refund
 from payments.receipts.content import plain
 from payments.receipts.services import content_of, document_of
 from payments.receipts.wording import WORDS, language_of
@@ -111,6 +111,17 @@ def test_the_tax_of_all_refunds_adds_up_to_the_tax_of_the_payment() -> None:
         assert content["title"] == "Refund receipt"
         taxes.append(content["rows"]["Tax included (7.55 %)"])
     assert taxes == ["0.23 EUR", "0.23 EUR", "0.24 EUR"]
+
+
+@pytest.mark.django_db
+def test_the_tax_of_a_refund_that_failed_later_is_not_counted_before_the_next() -> None:
+    payment = bought(amount=1000, tax=70, rate=755)
+    for number in (1, 2):
+        failed = given_back(payment, 333, number)
+        said(failed)
+        Refund.objects.filter(pk=failed.pk).update(state="failed", failed_at=failed.created_at)
+    content = said(given_back(payment, 334, 3))
+    assert content["rows"]["Tax included (7.55 %)"] == "0.23 EUR"
 
 
 @pytest.mark.django_db
