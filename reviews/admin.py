@@ -33,7 +33,13 @@ from reviews.ledger import amount_of, ledger, shown_to_reader, totals_of
 from reviews.models import Review
 from reviews.selectors import choices_for, reviews_visible
 from reviews.services import review_try_refused
-from reviews.services_bulk import BULK_MOST, Result, reviews_approve, reviews_reject
+from reviews.services_bulk import (
+    BULK_MOST,
+    Result,
+    reviews_approve,
+    reviews_reject,
+    rules_same_or_refuse,
+)
 from reviews.services_viewing import review_denied, review_touch_refused, review_viewed
 from reviews.states import Channel, Decision, Risk, State
 
@@ -167,10 +173,15 @@ class ReviewAdmin(LookOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[Review]
     ) -> HttpResponse | None:
         """Show what would be approved, then approve each."""
-        if "confirmed" not in request.POST:
-            return self._summary(request, queryset, "approve_chosen")
         items = self._items(request, queryset)
-        results = reviews_approve(items=items, actor=actor_of(request), channel=Channel.ADMIN)
+        try:
+            if "confirmed" not in request.POST:
+                rules_same_or_refuse(pk for pk, _version in items)
+                return self._summary(request, queryset, "approve_chosen")
+            results = reviews_approve(items=items, actor=actor_of(request), channel=Channel.ADMIN)
+        except ReviewRefused as refusal:
+            self.message_user(request, str(refusal), messages.ERROR)
+            return None
         self._report(request, results, Decision.APPROVE)
         return None
 

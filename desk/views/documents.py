@@ -20,6 +20,7 @@ from payments.receipts.as_html import document_html
 from payments.receipts.as_pdf import document_pdf
 from payments.receipts.models import Document
 from payments.receipts.services import document_of
+from payments.states import RefundState
 from reviews.audit.services import Subject, audit_write
 from reviews.audit.services import person as by_person
 from reviews.audit.words import Action
@@ -33,11 +34,7 @@ def document(request: HttpRequest, reference: str) -> HttpResponse:
     user = person(request)
     record = _record_or_404(user, reference)
     issued = None if isinstance(record, Invoice) else document_of(record)
-    shown: dict[str, object] = {"sheet": sheet_of(record), "document": issued}
-    if issued:
-        shown |= {"html": document_html(issued), "language": _language_name(issued)}
-        _recorded(Action.DOCUMENT_VIEWED, user, issued)
-    return render(request, "desk/document.html", shown)
+    return _page(request, user, record, issued)
 
 
 @never_cache
@@ -50,6 +47,8 @@ def document_file(request: HttpRequest, reference: str) -> HttpResponse:
     issued = None if isinstance(record, Invoice) else document_of(record)
     if issued is None:
         raise Http404
+    if _void(record):
+        return _page(request, user, record, issued, status=410)
     _recorded(Action.DOCUMENT_DOWNLOADED, user, issued)
     answer = HttpResponse(document_pdf(issued), content_type="application/pdf")
     name = content_disposition_header(as_attachment=True, filename=f"{issued.number}.pdf")
@@ -64,6 +63,26 @@ def export(request: HttpRequest, reference: str) -> HttpResponse:
     """Show one export of this person with its file or its progress."""
     found = export_or_404(person(request), reference)
     return render(request, "desk/export.html", {"export": export_card(found)})
+
+
+def _page(
+    request: HttpRequest,
+    user: User,
+    record: Payment | Refund | Invoice,
+    issued: Document | None,
+    status: int = 200,
+) -> HttpResponse:
+    shown: dict[str, object] = {"sheet": sheet_of(record), "document": issued}
+    if issued:
+        shown |= {"html": document_html(issued), "language": _language_name(issued)}
+        shown["void"] = record if _void(record) else None
+        _recorded(Action.DOCUMENT_VIEWED, user, issued)
+    return render(request, "desk/document.html", shown, status=status)
+
+
+def _void(record: Payment | Refund | Invoice) -> bool:
+    """Tell whether what the document says was undone; it stays, but is given to nobody."""
+    return isinstance(record, Refund) and record.state == RefundState.FAILED
 
 
 def _record_or_404(user: User, reference: str) -> Payment | Refund | Invoice:

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client, RequestFactory
 from django.urls import reverse
+from django.utils import timezone
 
 from desk.views.stream import _last_seen
 from knowledge.models import Article
@@ -83,6 +84,25 @@ def test_the_customers_receipt_stands_beside_it_in_the_customers_language(
     assert '<dd dir="auto">&lt;b&gt;Ana&lt;/b&gt;</dd>' in html
     number = Document.objects.get().number
     assert number in sheet(enter, tom, number.lower())
+
+
+def test_the_document_of_a_refund_that_failed_later_is_void_and_not_handed_out(
+    enter: Enter, tom: User, refund: Refund
+) -> None:
+    Refund.objects.filter(pk=refund.pk).update(state="succeeded")
+    assert "Download PDF" in sheet(enter, tom, "REF-7001")
+    kept = Document.objects.values().get()
+    when = timezone.now().replace(2026, 11, 3)
+    Refund.objects.filter(pk=refund.pk).update(state="failed", failed_at=when)
+    void = "This refund failed on 3 November 2026; the document no longer holds."
+    said = sheet(enter, tom, "REF-7001")
+    assert void in said
+    assert "Download PDF" not in said
+    answer = enter(tom).get(reverse("document-file", args=["REF-7001"]))
+    assert answer.status_code == 410
+    assert void in words(answer.content.decode())
+    assert not Entry.objects.filter(action="document.downloaded").exists()
+    assert Document.objects.values().get() == kept
 
 
 def test_the_pdf_is_handed_out_as_a_file_and_recorded(

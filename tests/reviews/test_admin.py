@@ -216,6 +216,20 @@ def test_b54_the_list_action_shows_each_then_counts_what_passed_and_what_not(
     assert states == {own.pk: "pending", gone.pk: "approved", good.pk: "approved"}
 
 
+def test_reviews_of_different_rules_are_not_approved_together(
+    ask: Ask, lea: User, signed_in: In
+) -> None:
+    one, two = ask(), ask()
+    Review.objects.filter(pk=two.pk).update(rule="refund.above_limit")
+    versions = {f"version_{r.pk}": "1" for r in (one, two)}
+    for more in ({}, {"confirmed": "yes", **versions}):
+        done = signed_in(lea).post(LIST, chosen("approve_chosen", one, two, **more))
+        assert done.status_code == 302
+        (text,) = said(done)
+        assert text.startswith("These were asked for by different rules.")
+    assert Review.objects.filter(state="pending").count() == 2
+
+
 def test_the_list_action_rejects_with_one_sentence(ask: Ask, lea: User, signed_in: In) -> None:
     first, second = ask(), ask()
     client = signed_in(lea)
