@@ -108,6 +108,8 @@ def seen_in(kind: str, body: Mapping[str, Any]) -> list[Seen]:
 
 
 def _signed(raw: bytes, header: str, secrets: Iterable[str]) -> None:
+    if not header.isascii():
+        raise EventRefused("signature: not ASCII")
     said = "no secret"
     for secret in secrets:
         try:

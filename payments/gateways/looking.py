@@ -12,7 +12,7 @@ from typing import Any, Final
 from payments.errors import ProcessorSilent
 from payments.gateways.base import Seen, SeenKind
 from payments.gateways.bodies import PAGE
-from payments.gateways.wire import seen_of
+from payments.gateways.wire import last_of, seen_of
 
 Page = Callable[[dict[str, str]], tuple[int, Any]]
 
@@ -55,9 +55,11 @@ def listed_seen(
             seen = seen_of(kind, row) if isinstance(row, dict) else None
             if seen is not None:
                 yield seen
-        last = str(rows[-1].get("id") or "") if rows else ""
-        if not listed.get("has_more") or not last or last == query.get("starting_after"):
+        if not listed.get("has_more"):
             return
+        last = last_of(rows)
+        if not last or last == query.get("starting_after"):
+            raise ProcessorSilent  # There is more, and it does not say where.
         query["starting_after"] = last
 
 

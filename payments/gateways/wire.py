@@ -7,7 +7,7 @@ proves nothing about an earlier try of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -118,8 +118,16 @@ def listed_reply(
                 return object_reply(order, row)
         if not listed.get("has_more"):
             return None
-        query["starting_after"] = str(rows[-1]["id"])
+        last = last_of(rows)
+        if not last:
+            return _no_list(order, status, listed)
+        query["starting_after"] = last
     return Reply(state="unknown", kind=AnswerClass.UNKNOWN, detail="too many pages")
+
+
+def last_of(rows: Sequence[object]) -> str:
+    """Name the last object of a page, after which the next begins; empty when it has no name."""
+    return _object_id(rows[-1]) if rows else ""
 
 
 def is_ours(order: Order, body: object) -> bool:

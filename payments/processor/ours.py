@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
 
 from payments.gateways.base import Seen, SeenKind
 from payments.models import Dispute, Intent, Payment, Refund
-from payments.states import DISPUTE_COUNTS, IntentState, Operation, RefundState
+from payments.retries import LONGEST_LOOK
+from payments.states import DISPUTE_COUNTS, DisputeState, IntentState, Operation, RefundState
 
 PAGE: Final = 500
 WAITING: Final = "waiting"
 """The state of a line whose outcome we do not know: it may exist there or not."""
+MAY_COME_BACK: Final = timedelta(days=90)
+"""How long after a refund a bank may still send it back."""
+MOST_FOLLOWED: Final = 1000
+"""Refunds of earlier days that one daily comparison asks about."""
 
 _WAITS: Final = frozenset({RefundState.SENDING, RefundState.UNKNOWN})
 
@@ -48,14 +54,38 @@ def ours_like(kind: SeenKind, seen: Sequence[Seen]) -> dict[str, Ours]:
     return by_intent | {x.processor_ref: x for x in lines if x.processor_ref in set(names)}
 
 
-def ours_within(kind: SeenKind, since: datetime, until: datetime) -> Iterator[Ours]:
+def ours_within(kind: SeenKind, since: datetime, until: datetime, gateway: str) -> Iterator[Ours]:
     """Yield our lines of a period, a page at a time: a large one takes no more memory."""
     for rows, moment in _tables(kind):
-        inside = rows.filter(**{f"{moment}__gte": since, f"{moment}__lt": until}).order_by("pk")
-        last: Any = None
-        while page := list((inside.filter(pk__gt=last) if last else inside)[:PAGE]):
-            yield from map(_line, page)
-            last = page[-1].pk
+        inside = rows.filter(**{f"{moment}__gte": since, f"{moment}__lt": until})
+        yield from _paged(inside.filter(_through(rows.model, gateway)))
+
+
+def disputes_open(before: datetime, gateway: str) -> Iterator[Ours]:
+    """Yield the disputes of earlier days that have not ended."""
+    rows = Dispute.objects.select_related("payment").filter(
+        state=DisputeState.OPEN, created_at__lt=before
+    )
+    yield from _paged(rows.filter(_through(Dispute, gateway)))
+
+
+def refunds_to_follow(before: datetime, gateway: str) -> list[Ours]:
+    """Return the refunds of earlier days that may still fail, the longest unasked first.
+
+    Those that are accepted come first, whatever their age; of those that succeeded, the ones that
+    a bank may still send back.
+    """
+    going = Refund.objects.filter(_through(Refund, gateway), created_at__lt=before)
+    going = going.exclude(processor_ref="").order_by(F("next_look_at").asc(nulls_first=True), "pk")
+    accepted = list(going.filter(state=RefundState.ACCEPTED)[:MOST_FOLLOWED])
+    late = going.filter(state=RefundState.SUCCEEDED, created_at__gte=timezone.now() - MAY_COME_BACK)
+    return [*map(_line, [*accepted, *late[: MOST_FOLLOWED - len(accepted)]])]
+
+
+def refunds_followed(names: Collection[str]) -> None:
+    """Note that these were asked about, so that others come first the next time."""
+    going = Refund.objects.filter(state__in=[RefundState.ACCEPTED, RefundState.SUCCEEDED])
+    going.filter(processor_ref__in=names).update(next_look_at=timezone.now() + LONGEST_LOOK)
 
 
 def payments_known(references: Collection[str]) -> dict[str, str]:
@@ -64,10 +94,26 @@ def payments_known(references: Collection[str]) -> dict[str, str]:
     return dict(rows.values_list("processor_ref", "reference"))
 
 
-def flags_without_dispute(since: datetime, until: datetime) -> Iterator[Payment]:
+def flags_without_dispute(since: datetime, until: datetime, gateway: str) -> Iterator[Payment]:
     """Yield payments of a period that are marked as disputed with no dispute in our books."""
     rows = Payment.objects.filter(paid_at__gte=since, paid_at__lt=until, disputed=True)
+    rows = rows.filter(_through(Payment, gateway))
     yield from rows.exclude(disputes__state__in=DISPUTE_COUNTS).order_by("pk")
+
+
+def _paged(rows: QuerySet[Any]) -> Iterator[Ours]:
+    rows, last = rows.order_by("pk"), None
+    while page := list((rows.filter(pk__gt=last) if last else rows)[:PAGE]):
+        yield from map(_line, page)
+        last = page[-1].pk
+
+
+def _through(model: type[Any], gateway: str) -> Q:
+    """Select what went through a gateway; rows of earlier days name none and belong to any."""
+    if model is Intent:
+        return Q(gateway=gateway)
+    path = "payment__intent" if model is Dispute else "intent"
+    return Q(**{path: None}) | Q(**{f"{path}__gateway": gateway})
 
 
 def _rows(kind: SeenKind, names: list[str], intents: list[UUID]) -> Iterator[QuerySet[Any]]:

@@ -20,6 +20,7 @@ from django.utils import timezone
 from agent_core import faults
 from agent_core.errors import CountersignError
 from payments.gateways.events import KINDS, Told, event_read, seen_in
+from payments.processor.comparing import is_young
 from payments.processor.models import ProcessorEvent
 from payments.services_observed import observed
 
@@ -73,6 +74,11 @@ def event_handle(event_id: str) -> bool:
         last = event.tries + 1 >= MOST_TRIES
         # One that is given up is what the daily comparison is for.
         log.exception("hook.given_up" if last else "hook.failed", extra=fields)
+        return False
+    early = any(one.what == "nowhere" and one.kind != "payment" for one in changes)
+    if early and is_young(event.received_at, timezone.now()):
+        # Its payment may be on its way into our books; the sweep tries again.
+        log.info("hook.early", extra=fields)
         return False
     outcome = changes[-1].what if changes else ""
     with faults.commit("hook.handled", transaction.atomic()):

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, IntegrityError, transaction
+from django.db.models import Max
 from django.utils import timezone
 
 from agent_core import faults
@@ -50,6 +51,10 @@ PAGE: Final = 100
 MOST_KEPT: Final = 500
 """Findings that a row keeps; all of them are counted, and the command prints all."""
 
+MOST_DAYS: Final = 31
+"""How far back the daily comparison makes up for days on which there was none."""
+MOST_QUIET: Final = 3
+
 # A comparison that began so long ago and never ended has died.
 DEAD_AFTER: Final = timedelta(hours=6)
 _MOVED: Final = frozenset({"succeeded", "accepted"})
@@ -78,11 +83,13 @@ def reconcile(
 
 
 def reconcile_daily() -> Reconciliation | None:
-    """Compare the last two whole days once a day; None when that is done or being done.
+    """Compare the last whole days once a day; None when that is done or being done.
 
-    One that could not be done is tried again by the next tick.
+    At least two days, and with them what no earlier day has compared. What is older and may still
+    change is asked for by its name. One that could not be done is tried again by the next tick.
     """
-    since, until = days_back(timezone.now())
+    now = timezone.now()
+    since, until = days_back(now)
     dead = Reconciliation.objects.filter(
         daily=True, result=Result.RUNNING, begun_at__lt=timezone.now() - DEAD_AFTER
     )
@@ -93,10 +100,19 @@ def reconcile_daily() -> Reconciliation | None:
     ).exclude(result=Result.SILENT):
         return None
     try:
-        row = _begun(since, until, settings.RECONCILE_APPLY, daily=True)
+        row = _begun(_since(now, since, until), until, settings.RECONCILE_APPLY, daily=True)
     except IntegrityError:
         return None  # Another worker has just begun it.
     return _compared(row, lambda _finding: None)
+
+
+def _since(now: datetime, since: datetime, until: datetime) -> datetime:
+    """Go back to where the last daily comparison ended, if that is further and not too far."""
+    done = Reconciliation.objects.filter(
+        daily=True, gateway=settings.PAYMENT_GATEWAY, until__lt=until
+    ).exclude(result=Result.SILENT)
+    ended = done.aggregate(last=Max("until"))["last"] or since
+    return max(min(since, ended), days_back(now, MOST_DAYS)[0])
 
 
 def _begun(since: datetime, until: datetime, apply: bool, *, daily: bool) -> Reconciliation:
@@ -107,9 +123,11 @@ def _begun(since: datetime, until: datetime, apply: bool, *, daily: bool) -> Rec
 
 
 def _compared(row: Reconciliation, tell: Tell) -> Reconciliation:
-    work = _Comparison(gateway_named(row.gateway), row.since, row.until, row.applied, tell)
+    work = _Comparison(row.gateway, row.since, row.until, row.applied, tell)
     try:
         work.run()
+        if row.daily:
+            work.follow()
     except ProcessorSilent:
         row.result = Result.SILENT
     else:
@@ -120,6 +138,7 @@ def _compared(row: Reconciliation, tell: Tell) -> Reconciliation:
     row.ended_at = timezone.now()
     with faults.commit("reconcile.ended", transaction.atomic()):
         row.save()
+        books.refunds_followed(work.followed)
     fields = {
         "since": str(row.since),
         "until": str(row.until),
@@ -138,7 +157,7 @@ def _compared(row: Reconciliation, tell: Tell) -> Reconciliation:
 class _Comparison:
     """One comparison as it goes along."""
 
-    gateway: Gateway
+    name: str
     since: datetime
     until: datetime
     apply: bool
@@ -150,6 +169,12 @@ class _Comparison:
     kept: list[dict[str, Any]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     sums: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    followed: list[str] = field(default_factory=list)
+
+    @property
+    def gateway(self) -> Gateway:
+        """Return the processor whose books these are."""
+        return gateway_named(self.name)
 
     def run(self) -> None:
         """Go through the period, day by day and kind by kind.
@@ -162,9 +187,36 @@ class _Comparison:
             end = min(begin + DAY, self.until)
             for kind in KINDS:
                 self._day(kind, begin, end)
-            for payment in books.flags_without_dispute(begin, end):
+            for payment in books.flags_without_dispute(begin, end, self.name):
                 self._flag(payment)
             begin = end
+
+    def follow(self) -> None:
+        """Ask by name for what was made before the period and may still change.
+
+        Its amount was compared on its own day, and so was whether it is there at all.
+
+        Raises:
+            ProcessorSilent: the processor did not answer several times in a row.
+        """
+        quiet = 0
+        refunds = books.refunds_to_follow(self.since, self.name)
+        for mine in chain(books.disputes_open(self.since, self.name), refunds):
+            if mine.kind == "refund":
+                self.followed.append(mine.processor_ref)
+            try:
+                seen, quiet = self._asked(mine), 0
+            except ProcessorSilent:
+                quiet += 1
+                log.warning("reconcile.no_answer", extra={"object": mine.processor_ref})
+                if quiet == MOST_QUIET:
+                    raise
+                continue
+            self.compared += 1
+            if seen is not None and differs(mine, seen, self.now) == Difference.STATE:
+                finding = finding_of(Difference.STATE, mine, seen)
+                repaired = self.apply and self._repaired(seen) is not None
+                self._keep(replace(finding, repaired=repaired))
 
     def totals(self) -> list[dict[str, Any]]:
         """Return, by kind and currency, what each side has moved, and the difference."""
@@ -181,7 +233,7 @@ class _Comparison:
             names.update(one.processor_ref for one in page)
             intents.update(one.intent_id for one in page if one.intent_id is not None)
             self._theirs(kind, [one for one in page if begin <= one.created_at < end])
-        for mine in books.ours_within(kind, begin, end):
+        for mine in books.ours_within(kind, begin, end, self.name):
             if mine.processor_ref not in names and mine.intent_id not in intents:
                 self._mine(mine)
 
@@ -214,11 +266,10 @@ class _Comparison:
 
     def _flag(self, payment: Payment) -> None:
         """Look for the disputes of a payment that is marked as disputed and has none with us."""
-        disputes = list(
-            self.gateway.listed(
-                "dispute", payment.paid_at - DAY, self.now + SLACK, payment.processor_ref
-            )
-        )
+        reference, since = payment.processor_ref, payment.paid_at - DAY
+        # Without a name, the list would be of everybody's disputes.
+        listed = self.gateway.listed("dispute", since, self.now + SLACK, reference)
+        disputes = list(listed) if reference else []
         for seen in disputes:
             if not self.since <= seen.created_at < self.until:
                 self._line(Difference.DISPUTE_MISSING, None, seen, payment.reference)

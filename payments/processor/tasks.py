@@ -15,5 +15,5 @@ def events_sweep() -> None:
 
 @shared_task(name="processor.reconcile_daily")
 def reconcile_daily() -> None:
-    """Compare the last two whole days, if that has not been done."""
+    """Compare the last whole days, if that has not been done."""
     services_reconcile.reconcile_daily()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -12,8 +13,10 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
+from payments.balances import payment_left
 from payments.models import Payment, Refund
 from payments.processor import services_events
+from payments.processor.comparing import ON_THE_WAY
 from payments.processor.models import ProcessorEvent
 from payments.processor.services_events import events_sweep
 from payments.processor.views import MOST_BYTES
@@ -72,8 +75,21 @@ def test_what_is_kept_of_an_event_names_nobody(desk: Desk) -> None:
         {"header": "v1=00"},
         {"header": "t=now,v1=00"},
         {"header": "t=1,v0=00"},
+        {"header": "t,v1,=,,"},
+        {"header": f"t={int(time.time())},v1=fälschung"},
+        {"header": f"t={'9' * 5000},v1=00"},
     ],
-    ids=["wrong", "old", "missing", "no-time", "no-number", "other-scheme"],
+    ids=[
+        "wrong",
+        "old",
+        "missing",
+        "no-time",
+        "no-number",
+        "other-scheme",
+        "no-pairs",
+        "no-ascii",
+        "no-end",
+    ],
 )
 def test_a_signature_that_does_not_hold_is_refused(desk: Desk, how: dict[str, Any]) -> None:
     assert sent(event_of("refund.created", outside(desk.payment)), **how) == 400
@@ -161,11 +177,45 @@ def test_an_old_event_after_a_newer_one_changes_nothing(desk: Desk) -> None:
     assert Refund.objects.get().state == "failed"
 
 
+def test_a_refund_made_outside_that_failed_stays_failed_whatever_comes_late(desk: Desk) -> None:
+    sent(event_of("refund.failed", outside(desk.payment, status="failed")))
+    sent(event_of("refund.created", outside(desk.payment, status="pending")))
+    assert Refund.objects.get().state == "failed"
+    assert payment_left(desk.payment) == desk.payment.amount_minor
+
+
 def test_a_refund_of_a_payment_that_we_do_not_know_is_kept_and_moves_nothing(desk: Desk) -> None:
     strange = outside(desk.payment, payment_intent="pi_of_somebody_else")
     assert sent(event_of("refund.created", strange)) == 200
+    row = ProcessorEvent.objects.get()
+    assert (row.outcome, row.handled_at) == ("", None)
+    late = timezone.now() - ON_THE_WAY
+    ProcessorEvent.objects.update(received_at=late, next_try_at=late)
+    assert events_sweep() == 1
     assert ProcessorEvent.objects.get().outcome == "nowhere"
     assert not Refund.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("refund.created", {}),
+        ("charge.dispute.created", {"object": "dispute", "status": "needs_response"}),
+    ],
+    ids=["refund", "dispute"],
+)
+def test_an_event_that_comes_before_its_payment_is_handled_once_that_is_here(
+    desk: Desk, kind: str, more: dict[str, Any]
+) -> None:
+    name = desk.payment.processor_ref
+    event = event_of(kind, outside(desk.payment, **more))
+    Payment.objects.update(processor_ref="pi_not_yet")
+    assert sent(event) == 200
+    Payment.objects.update(processor_ref=name)
+    ProcessorEvent.objects.update(next_try_at=timezone.now())
+    assert events_sweep() == 1
+    assert ProcessorEvent.objects.get().outcome == "recorded"
+    assert Refund.objects.exists() or Payment.objects.get().disputed
 
 
 def test_a_dispute_marks_its_payment_until_it_is_won(desk: Desk) -> None:
