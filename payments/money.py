@@ -128,11 +128,11 @@ def _figure(money: Money, mark: str) -> str:
 def money_parse(text: str, currency: str, language: str | None = None) -> int:
     """Read an amount that a person or a model wrote, as minor units of `currency`.
 
-    A point before exactly the currency's decimals is always read as one: so programs write. The
-    rest must be clear by its form alone. `language` is for a field of a form that showed its
-    amounts in this language: its own mark before exactly the currency's decimals is then clear,
-    too ("25,005" of KWD in German). Text that passed a model is read without: nobody knows whose
-    habits it follows.
+    A point before exactly the currency's decimals is read as one: so programs write. The rest must
+    be clear by its form alone. `language` is for a field of a form that showed its amounts in this
+    language: its own mark before exactly the currency's decimals is then clear, too ("25,005" of
+    KWD in German), and a point before three is not. Text that passed a model is read without:
+    nobody knows whose habits it follows.
 
     Raises:
         MoneyInvalid: it is no amount of this currency.
@@ -145,7 +145,9 @@ def money_parse(text: str, currency: str, language: str | None = None) -> int:
         raise _invalid(text, currency)
     for mark in (found["before"].strip(), found["after"].strip()):
         _mark_check(mark, text, currency, language)
-    marks = {".", decimal_mark(language) if language else "."}
+    mark = decimal_mark(language) if language else "."
+    # Who writes a comma before decimals may mean thousands by a point before three digits.
+    marks = {mark} if (mark, exponent) == (",", 3) else {".", mark}
     whole, decimals = _split(found["number"], marks, text, currency)
     minor = int(whole + decimals.ljust(exponent, "0"))
     if minor > LARGEST_MINOR:

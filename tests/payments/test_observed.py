@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from agent_core.contract import RunContext
 from payments import errors
-from payments.balances import payment_left, refunded_today
+from payments.balances import payment_left
 from payments.gateways.base import Seen
 from payments.models import Dispute, Intent, IntentCall, Payment, Refund
 from payments.outcomes import refund_answer
@@ -201,63 +201,6 @@ def test_an_event_before_the_reply_settles_the_intent_and_the_reply_adds_nothing
     assert cast.NOTICES == []
     assert IntentCall.objects.get().waiting is False
     assert payment_left(desk.payment) == 4000
-
-
-def test_a_late_failure_is_told_to_every_conversation_of_the_refund(desk: Desk) -> None:
-    context, other = desk.context(), uuid4()
-    refund(desk, context=context)
-    IntentCall.objects.create(intent=Intent.objects.get(), conversation_id=other, attached=True)
-    observed(told(desk, "failed"), source=SOURCE)
-    later()
-    intents_settle()
-    assert {who for who, _text, _key in cast.NOTICES} == {context.conversation_id, other}
-
-
-def test_a_failure_between_the_try_and_its_reply_is_said_and_stays_owed(
-    pending: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from payments import services_intents
-
-    really = services_intents.intent_try
-
-    def told_first(intent: Intent) -> Any:
-        reply = really(intent)
-        for state in ("accepted", "failed"):
-            seen = told(pending, state, processor_ref=reply.processor_ref, intent_id=intent.pk)
-            observed(seen, source=SOURCE)
-        return reply
-
-    monkeypatch.setattr(services_intents, "intent_try", told_first)
-    result = refund(pending)
-    assert (result.state, result.left.amount_minor) == ("failed", 10_000)
-    assert IntentCall.objects.get().waiting is True
-    later()
-    intents_settle()
-    assert ["has failed at the bank" in text for _who, text, _key in cast.NOTICES] == [True]
-
-
-def test_why_the_bank_declined_is_kept_when_the_event_was_first(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from payments import services_intents
-
-    really = services_intents.intent_try
-
-    def told_first(intent: Intent) -> Any:
-        reply = really(intent)
-        observed(told(desk, "failed", processor_ref=reply.processor_ref), source=SOURCE)
-        return replace(reply, state="failed", failure="undelivered", decline_code="stolen_card")
-
-    monkeypatch.setattr(services_intents, "intent_try", told_first)
-    assert refund(desk).state == "failed"
-    assert Intent.objects.get().decline_code == "stolen_card"
-
-
-def test_a_refund_that_failed_later_gives_back_its_share_of_the_day(desk: Desk) -> None:
-    refund(desk)
-    assert refunded_today(desk.ana.pk, "EUR") == 6000
-    observed(told(desk, "failed"), source=SOURCE)
-    assert refunded_today(desk.ana.pk, "EUR") == 0
 
 
 def test_an_event_settles_what_was_being_checked_and_its_conversation_is_told(
