@@ -93,7 +93,42 @@ ELSEWHERE: Final[Mapping[str, str]] = {
         "tests/payments/test_pause.py::test_the_ledger_refuses_and_leaves_the_approval_for_later"
     ),
     "amount.refused": "tests/payments/test_refunds.py::test_another_currency_is_never_sent",
+    "charge.card_expired": ("tests/payments/test_classes_told.py::test_what_can_be_fixed_is_said"),
+    "charge.card_details": ("tests/payments/test_classes_told.py::test_what_can_be_fixed_is_said"),
+    "charge.funds_short": ("tests/payments/test_classes_told.py::test_what_can_be_fixed_is_said"),
+    "charge.card_limit": ("tests/payments/test_classes_told.py::test_what_can_be_fixed_is_said"),
+    "charge.card_unsuited": ("tests/payments/test_classes_told.py::test_what_can_be_fixed_is_said"),
+    "charge.amount_unfit": ("tests/payments/test_classes_told.py::test_what_can_be_fixed_is_said"),
+    "charge.customer_needed": (
+        "tests/payments/test_classes_told.py::test_what_can_be_fixed_is_said"
+    ),
+    "charge.duplicate": ("tests/payments/test_classes_told.py::test_what_can_be_fixed_is_said"),
+    "charge.unavailable": (
+        "tests/payments/test_classes_told.py"
+        "::test_a_refused_access_ends_a_first_try_and_alerts_the_operators"
+    ),
+    "refund.unavailable": (
+        "tests/payments/test_classes_told.py::test_a_refused_access_ends_a_first_refund_in_words"
+    ),
+    "refund.amount_unfit": (
+        "tests/conformance/test_answers.py::test_an_error_of_a_refund_has_its_class"
+    ),
+    "refund.accepted": (
+        "tests/payments/test_observed.py"
+        "::test_a_refund_walks_from_accepted_to_settled_and_is_sent_once"
+    ),
+    "refund.undelivered": (
+        "tests/payments/test_observed.py::test_a_refund_that_fails_days_later_reopens_its_case_once"
+    ),
+    "refund.expired": (
+        "tests/payments/test_left.py::test_an_old_payment_is_refused_and_its_approval_kept"
+    ),
+    "processor.resting": (
+        "tests/concurrency/test_breaker.py"
+        "::test_while_it_rests_nothing_is_written_and_what_was_written_is_settled"
+    ),
 }
 """Codes that no call of a tool brings about by itself, with the test that does: refusals of the
 ledger to a caller that asks for another amount or currency than the record has, which our tools
-read from the record; and what an operator's switch brings about."""
+read from the record; what an operator's switch or a failing processor brings about; and what banks
+answer beside a plain decline."""

@@ -27,6 +27,8 @@ FOLDER: Final = Path(__file__).parents[1] / "golden" / "transcripts"
 _MINTED: Final = re.compile(r"\b(PAY|REF|TCK|EXP)-[2-9A-HJ-NP-Z]{8}\b")
 _DUE: Final = re.compile(r"\bdue( on)? \d{4}-\d\d-\d\d")
 _DAY: Final = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
+FAR: Final = 120
+"""Months: what is further away was written by somebody, and does not move with the calendar."""
 _MONTHS: Final = calendar.month_name[1:]
 _MONTH: Final = re.compile(rf"\b({'|'.join(_MONTHS)}) (\d{{4}})\b")
 
@@ -63,6 +65,8 @@ class Plain:
 
     def _month(self, year: int, month: int) -> str:
         ago = (self._today.year - year) * 12 + self._today.month - month
+        if abs(ago) > FAR:
+            return f"{year}-{month:02}"
         return f"(month -{ago})" if ago >= 0 else f"(month +{-ago})"
 
 

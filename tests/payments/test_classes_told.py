@@ -48,19 +48,24 @@ def test_nobody_reads_in_a_text_why_a_card_was_declined(desk: Desk, code: str) -
 
 
 @pytest.mark.parametrize(
-    ("code", "reason", "words"),
+    ("declined", "code", "reason", "words"),
     [
-        ("expired_card", "fatal", "Ask the customer for a new card"),
-        ("incorrect_cvc", "fatal", "Check number, expiry date and security code"),
-        ("insufficient_funds", "fatal", "another payment method"),
-        ("authentication_required", "fatal", "Ask the customer to pay online"),
-        ("duplicate_transaction", "fatal", "Look at the customer's payments"),
-        ("try_again_later", "transient", "It may work later"),
+        ("expired_card", "card_expired", "fatal", "Ask the customer for a new card"),
+        ("incorrect_cvc", "card_details", "fatal", "Check number, expiry date and security code"),
+        ("insufficient_funds", "funds_short", "fatal", "another payment method"),
+        ("card_velocity_exceeded", "card_limit", "fatal", ""),
+        ("card_not_supported", "card_unsuited", "fatal", ""),
+        ("invalid_amount", "amount_unfit", "fatal", ""),
+        ("authentication_required", "customer_needed", "fatal", "Ask the customer to pay online"),
+        ("duplicate_transaction", "duplicate", "fatal", "Look at the customer's payments"),
+        ("try_again_later", "declined_for_now", "transient", "It may work later"),
     ],
 )
-def test_what_can_be_fixed_is_said(desk: Desk, code: str, reason: str, words: str) -> None:
-    result = declined_with(desk, code)
-    assert (result.state, result.reason) == ("failed", reason)
+def test_what_can_be_fixed_is_said(
+    desk: Desk, declined: str, code: str, reason: str, words: str
+) -> None:
+    result = declined_with(desk, declined)
+    assert (result.state, result.reason, result.code) == ("failed", reason, f"charge.{code}")
     assert words in result.sentence
     assert "Nothing was charged" in result.sentence
     assert intent_outcome(Intent.objects.get())[1]["reason"] == reason
@@ -82,6 +87,13 @@ def test_a_refused_access_ends_a_first_try_and_alerts_the_operators(
     assert charge(desk, desk.owed()).state == "succeeded"
     row.refresh_from_db()
     assert not row.refused_reference
+
+
+def test_a_refused_access_ends_a_first_refund_in_words(desk: Desk, ledger: Processor) -> None:
+    ledger.fault("access")
+    result = refund(desk, review_id=desk.approved(desk.payment, 6000))
+    assert (result.state, result.code) == ("failed", "refund.unavailable")
+    assert ledger.refunded(desk.payment.processor_ref) == []
 
 
 def test_a_refused_access_says_nothing_of_an_earlier_try(desk: Desk, ledger: Processor) -> None:

@@ -24,6 +24,9 @@ BEAT = {
     "reviews.reviews_expire": 60.0,
     "exports.exports_sweep": 10.0,
     "runs.checkpoints_prune": 3600.0,
+    "audit.chain_extend": 10.0,
+    "processor.events_sweep": 10.0,
+    "processor.reconcile_daily": 3600.0,
 }
 
 
