@@ -19,7 +19,7 @@ def register() -> None:
 def _anew() -> None:
     for wrapper in connections.all(initialized_only=True):
         # Django keeps one pool a process and alias, and does not look which process that is.
-        pools: dict[str, Any] = vars(type(wrapper)).get("_connection_pools", {})
+        pools: dict[str, Any] = getattr(type(wrapper), "_connection_pools", {})
         _inherited.extend((wrapper.connection, dict(pools)))
         wrapper.connection = None
         pools.clear()
