@@ -23,9 +23,11 @@ def test_sessions_that_were_ended_in_the_pool_are_replaced_unseen() -> None:
 
     # Whichever of them the pool would hand out next.
     with psycopg.connect(conninfo(), autocommit=True) as other:
-        ended = other.execute(
-            "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
-            " AND pid <> pg_backend_pid() AND pg_terminate_backend(pid, 5000)"
+        found = other.execute(
+            "SELECT pid FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         ).fetchall()
+        ended = [pid for (pid,) in found]
+        other.execute("SELECT pg_terminate_backend(pid, 5000) FROM unnest(%s) AS pid", [ended])
 
-    assert (session(),) not in ended
+    assert session() not in ended
